@@ -1,0 +1,1 @@
+//! A blocking RESP client for tools and tests.

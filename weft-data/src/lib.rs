@@ -1,0 +1,1 @@
+//! Values and the text forms of numbers.

@@ -1,0 +1,1 @@
+//! Sessions, dispatch, commands, configuration and journal: bytes in, bytes and actions out.

@@ -1,0 +1,1 @@
+//! Shards, latches, arenas, tables, entries and expiry.

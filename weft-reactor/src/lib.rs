@@ -1,0 +1,1 @@
+//! Sockets, timers and wake-ups behind one trait.

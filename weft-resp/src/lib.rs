@@ -1,0 +1,1 @@
+//! The RESP wire protocol: requests in, replies out.

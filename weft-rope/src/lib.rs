@@ -1,0 +1,1 @@
+//! Counted, chunked byte strings: large arguments, values and replies.

@@ -1,0 +1,3 @@
+//! Threads, sockets, files and signals around the engine.
+
+fn main() {}

@@ -1,0 +1,1 @@
+//! Oracles, doors and differential tests.
