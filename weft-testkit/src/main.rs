@@ -1,0 +1,168 @@
+//! The kit's command line: random differential runs, cases, recording, checks of the command tables, oracles.
+
+#![forbid(unsafe_code)]
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Instant;
+
+use weft_testkit::delivery::Delivery;
+use weft_testkit::deviations::Deviations;
+use weft_testkit::differential::{self, Pair, Plan};
+use weft_testkit::error::KitError;
+use weft_testkit::folder;
+use weft_testkit::oracle::Oracles;
+use weft_testkit::rules::not_generated;
+
+mod arguments;
+
+use arguments::Arguments;
+
+const USAGE: &str = "\
+weft-testkit COMMAND [OPTIONS]
+
+  oracles                 fetch the oracles and tell where they are
+  differential            random requests to the reference and to the server under test
+      --family NAME         only this family (may be repeated); default: all that the server has
+      --count N             requests per family (10000)
+      --seed N              what everything random comes from (1)
+      --delivery NAME       single, pipeline, split or bytes (may be repeated); default: all in turn
+      --findings N          distinct differences per family after which it is left (5)
+
+Options of all commands:
+      --subject PATH        the server under test: a path, redis8 or redis70 (default: weft-server beside this program)
+      --reference PATH      the reference: a path, redis8 (default) or redis70
+      --subject-arg WORD    an argument for the server under test (may be repeated)
+";
+
+fn main() -> ExitCode {
+    let arguments = match Arguments::parse(std::env::args().skip(1)) {
+        Ok(arguments) => arguments,
+        Err(what) => {
+            eprintln!("{what}\n\n{USAGE}");
+            return ExitCode::from(2);
+        }
+    };
+    let result = match arguments.command.as_str() {
+        "oracles" => oracles(),
+        "differential" => run_differential(&arguments),
+        "" | "help" => {
+            print!("{USAGE}");
+            Ok(true)
+        }
+        other => {
+            eprintln!("unknown command {other:?}\n\n{USAGE}");
+            return ExitCode::from(2);
+        }
+    };
+    match result {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(error) => {
+            eprintln!("weft-testkit: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn oracles() -> Result<bool, KitError> {
+    let found = Oracles::obtain();
+    for (name, path) in [
+        ("reference", &found.reference),
+        ("redis70", &found.redis70),
+        ("redis-cli", &found.redis_cli),
+        ("redis-benchmark", &found.redis_benchmark),
+    ] {
+        if let Some(path) = path {
+            println!("{name}: {}", path.display());
+        }
+    }
+    for what in &found.missing {
+        println!("not to be had: {what}");
+    }
+    Ok(found.missing.is_empty())
+}
+
+fn servers(arguments: &Arguments) -> Result<(PathBuf, PathBuf), KitError> {
+    let beside = || -> Result<PathBuf, KitError> {
+        let here = std::env::current_exe().map_err(KitError::io("find this program"))?;
+        Ok(here.with_file_name("weft-server"))
+    };
+    let oracles = Oracles::obtain();
+    let resolve = |name: &str| -> Result<PathBuf, KitError> {
+        match name {
+            "redis8" => oracles.require_reference().map(PathBuf::from),
+            "redis70" => oracles
+                .redis70
+                .clone()
+                .ok_or_else(|| KitError::Missing(oracles.missing.join("; "))),
+            path => Ok(PathBuf::from(path)),
+        }
+    };
+    let reference = resolve(arguments.one("reference").unwrap_or("redis8"))?;
+    let subject = match arguments.one("subject") {
+        Some(name) => resolve(name)?,
+        None => beside()?,
+    };
+    Ok((reference, subject))
+}
+
+fn run_differential(arguments: &Arguments) -> Result<bool, KitError> {
+    let (reference, subject) = servers(arguments)?;
+    let deviations = Deviations::read(&folder::workspace())?;
+    let mut pair = Pair::start(&reference, &subject, arguments.all("subject-arg"))?;
+    let rows = differential::families(&pair)?;
+    let mut families: Vec<String> = arguments.all("family").to_vec();
+    if families.is_empty() {
+        families = rows.keys().cloned().collect();
+    }
+    let deliveries = match arguments.all("delivery") {
+        [] => Delivery::ALL.to_vec(),
+        names => names
+            .iter()
+            .map(|name| {
+                Delivery::of_name(name)
+                    .ok_or_else(|| KitError::syntax("--delivery", 0, format!("unknown: {name}")))
+            })
+            .collect::<Result<_, _>>()?,
+    };
+    let (mut passed, mut failed) = (0, 0);
+    for family in families {
+        let plan = Plan {
+            family: family.clone(),
+            count: arguments.number("count", 10_000)?,
+            seed: arguments.number("seed", 1)? as u64,
+            deliveries: deliveries.clone(),
+            findings_max: arguments.number("findings", 5)?,
+        };
+        let start = Instant::now();
+        let outcome = differential::run(&mut pair, &plan, &deviations, &mut |finding| {
+            println!("\n{finding}")
+        })?;
+        let rows = rows.get(&family).map(Vec::as_slice).unwrap_or_default();
+        for row in rows {
+            if let Some(reason) = not_generated(row) {
+                println!("  {family}: {} is not generated: it {reason}", row.name());
+            }
+        }
+        for (id, count) in &outcome.deviations {
+            println!("  {family}: {count} replies are explained by {id}");
+        }
+        println!(
+            "{family}: {} requests of {} commands (seed {}), {} differences ({} more like them), {:.1} s",
+            outcome.requests,
+            outcome.commands.len(),
+            plan.seed,
+            outcome.findings.len(),
+            outcome.repeated,
+            start.elapsed().as_secs_f64(),
+        );
+        if outcome.findings.is_empty() {
+            passed += 1
+        } else {
+            failed += 1
+        }
+    }
+    println!("differential: {passed} passed, {failed} failed");
+    Ok(failed == 0)
+}
