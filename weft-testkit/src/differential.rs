@@ -16,7 +16,7 @@ use crate::error::KitError;
 use crate::finding::Finding;
 use crate::generator::{After, Generator, Step};
 use crate::probe::{Answer, Probe, Protocol};
-use crate::rules::{not_generated, rule};
+use crate::rules::{alone, not_generated, rule};
 use crate::server::Server;
 use crate::state;
 use crate::wire::write_request;
@@ -29,6 +29,8 @@ const BATCH_BYTES_MAX: usize = 32 * 1024;
 const EXPIRY_WAIT: Duration = Duration::from_millis(6);
 /// How long a reply may take before the server counts as hanging.
 const REPLY_TIMEOUT: Duration = Duration::from_secs(10);
+/// The same while a sequence is reduced, in which the server may hang again and again.
+const REDUCTION_REPLY_TIMEOUT: Duration = Duration::from_secs(1);
 /// Bounds of the search for a shorter sequence.
 const REDUCTION_SECONDS_MAX: u64 = 10;
 
@@ -68,6 +70,9 @@ pub struct Pair {
     programs: [PathBuf; 2],
     arguments: [Vec<String>; 2],
     servers: [Server; 2],
+    reply_timeout: Duration,
+    /// Whether a server left a request without reply and is not to be trusted further.
+    hung: [bool; 2],
 }
 
 impl Pair {
@@ -83,6 +88,8 @@ impl Pair {
             programs,
             arguments,
             servers,
+            reply_timeout: REPLY_TIMEOUT,
+            hung: [false; 2],
         })
     }
 
@@ -93,7 +100,9 @@ impl Pair {
             Probe::connect(&self.servers[1], protocol)?,
         ];
         for probe in &mut probes {
-            probe.connection().set_read_timeout(Some(REPLY_TIMEOUT))?;
+            probe
+                .connection()
+                .set_read_timeout(Some(self.reply_timeout))?;
         }
         Ok(probes)
     }
@@ -105,7 +114,7 @@ impl Pair {
 
     fn revive(&mut self) -> Result<(), KitError> {
         for index in 0..2 {
-            if !self.servers[index].is_alive() {
+            if std::mem::take(&mut self.hung[index]) || !self.servers[index].is_alive() {
                 self.servers[index] = Server::start(&self.programs[index], &self.arguments[index])?;
             }
         }
@@ -257,6 +266,8 @@ fn play(
             if end - start == manner.delivery.batch_length()
                 || bytes.len() >= BATCH_BYTES_MAX
                 || steps[end - 1].after != After::Nothing
+                || alone(&steps[end - 1].command)
+                || steps.get(end).is_some_and(|next| alone(&next.command))
             {
                 break;
             }
@@ -267,6 +278,9 @@ fn play(
         for (index, step) in steps.iter().enumerate().take(end).skip(start) {
             let [reference, subject] = &mut servers;
             let answers = [reference.read()?, subject.read()?];
+            for (hung, answer) in pair.hung.iter_mut().zip(&answers) {
+                *hung |= *answer == Answer::Nothing;
+            }
             let result = compare(
                 rule(&step.command),
                 &step.request,
@@ -322,13 +336,15 @@ fn reduce(
 ) -> Result<Finding, KitError> {
     let deadline = Instant::now() + Duration::from_secs(REDUCTION_SECONDS_MAX);
     let mut steps: Vec<Step> = steps[..(difference.index + 1).min(steps.len())].to_vec();
-    let mut difference = difference;
+    let command = difference.command.clone();
     let mut shows = |steps: &[Step]| -> Result<Option<Difference>, KitError> {
         if Instant::now() > deadline {
             return Ok(None);
         }
-        let found = play(pair, steps, manner, deviations, &mut BTreeMap::new())?;
-        Ok(found.filter(|found| found.command == difference.command))
+        pair.reply_timeout = REDUCTION_REPLY_TIMEOUT;
+        let found = play(pair, steps, manner, deviations, &mut BTreeMap::new());
+        pair.reply_timeout = REPLY_TIMEOUT;
+        Ok(found?.filter(|found| found.command == command))
     };
     let Some(again) = shows(&steps)? else {
         return Ok(Finding {
@@ -376,11 +392,10 @@ fn reduce(
             }
         }
     }
-    difference = latest;
     Ok(Finding {
         steps,
         manner,
-        difference,
+        difference: latest,
         repeatable: true,
     })
 }

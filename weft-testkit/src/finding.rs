@@ -74,6 +74,7 @@ pub fn shown(answer: &Answer) -> String {
     let text = match answer {
         Answer::Reply(wire) => Expected::Exact(wire.clone()).to_string(),
         Answer::Odd(bytes) => format!("bytes that are no canonical reply: {}", quoted(bytes)),
+        Answer::Malformed(what) => format!("bytes that are no reply: {what}"),
         Answer::Closed => "closed".to_owned(),
         Answer::Nothing => "no reply in time".to_owned(),
     };

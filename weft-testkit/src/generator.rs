@@ -111,6 +111,22 @@ const OFFSETS: &[&str] = &[
     "9223372036854775807",
     "-9223372036854775808",
 ];
+/// The same for offsets in bits.
+const BIT_OFFSETS: &[&str] = &[
+    "0",
+    "1",
+    "7",
+    "8",
+    "31",
+    "63",
+    "100",
+    "-1",
+    "5000",
+    "#0",
+    "#3",
+    "4294967296",
+    "9223372036854775807",
+];
 const DOUBLES: &[&str] = &[
     "0",
     "1",
@@ -195,6 +211,7 @@ pub struct Generator {
     tokens: Vec<String>,
     ttl_number: i64,
     short_ttl: bool,
+    bits: bool,
 }
 
 impl Generator {
@@ -213,6 +230,7 @@ impl Generator {
             tokens,
             ttl_number: 0,
             short_ttl: false,
+            bits: false,
         }
     }
 
@@ -234,6 +252,7 @@ impl Generator {
 
     fn request(&mut self, row: &CommandRow) -> Step {
         self.short_ttl = false;
+        self.bits = row.family == "bitmap";
         let mut request: Vec<Vec<u8>> = row
             .words
             .iter()
@@ -346,6 +365,7 @@ impl Generator {
         match argument.kind {
             ArgumentKind::Key => self.key(),
             ArgumentKind::Integer => match argument.name.as_str() {
+                "offset" if self.bits => self.pick_text(BIT_OFFSETS, ODD_INTEGERS),
                 "offset" | "start" | "end" | "bit" => self.pick_text(OFFSETS, ODD_INTEGERS),
                 "cursor" => self.pick_text(&["0", "0", "0", "0", "1", "42"], ODD_INTEGERS),
                 "index" | "index1" | "index2" | "destination-db" => {
@@ -355,6 +375,7 @@ impl Generator {
                     self.pick_text(&["0", "1", "2", "3", "4", "10", "-1", "1000"], ODD_INTEGERS)
                 }
                 "numkeys" => self.pick_text(&["1", "2", "3", "0"], ODD_INTEGERS),
+                _ if self.bits => self.pick_text(BIT_OFFSETS, ODD_INTEGERS),
                 _ if self.one_in(3) => (self.random.i64(-50..50)).to_string().into_bytes(),
                 _ => self.pick_text(INTEGERS, ODD_INTEGERS),
             },
@@ -450,7 +471,9 @@ impl Generator {
                 let other = self.random.usize(name_length..request.len());
                 request.swap(index, other);
             }
-            (5, Some(index)) => request[index] = self.pick_text(INTEGERS, ODD_INTEGERS),
+            (5, Some(index)) if !self.bits => {
+                request[index] = self.pick_text(INTEGERS, ODD_INTEGERS)
+            }
             (6, Some(index)) => request[index] = self.pick_text(DOUBLES, ODD_DOUBLES),
             (7, _) if !self.tokens.is_empty() => {
                 let token = self.tokens[self.random.usize(..self.tokens.len())].clone();

@@ -35,6 +35,8 @@ pub enum Answer {
     Reply(Wire),
     /// A reply that is not in its canonical writing; its bytes.
     Odd(Vec<u8>),
+    /// Bytes that are no reply at all; nothing more can be read.
+    Malformed(String),
     /// The end of the connection.
     Closed,
     /// Nothing within the read timeout.
@@ -112,6 +114,7 @@ impl Probe {
             Err(ClientError::Io(error)) if error.kind() == std::io::ErrorKind::ConnectionReset => {
                 Ok(Answer::Closed)
             }
+            Err(ClientError::Malformed(what)) => Ok(Answer::Malformed(what)),
             Err(error) => Err(error.into()),
         }
     }
