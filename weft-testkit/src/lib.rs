@@ -7,11 +7,15 @@
 
 #![forbid(unsafe_code)]
 
+pub mod case_file;
+pub mod case_run;
+pub mod command_docs;
 pub mod command_table;
 pub mod comparison;
 pub mod delivery;
 pub mod deviations;
 pub mod differential;
+pub mod door;
 pub mod error;
 pub mod finding;
 pub mod folder;
@@ -20,6 +24,7 @@ pub mod literal;
 pub mod oracle;
 pub mod probe;
 pub mod quoting;
+pub mod record;
 pub mod rules;
 pub mod server;
 pub mod state;

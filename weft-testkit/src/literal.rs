@@ -4,7 +4,8 @@
 //! +OK   -ERR text to the end of the line   :5   "bulk"   $-1   *-1   _   ,1.5   #t   (123   ="txt:abc"   !"SYNTAX x"
 //! *[ :1 "a" ]   ~[ set ]   >[ push ]   %[ key value ]   |[ key value ] reply      inside these: +"text"  -"ERR text"
 //! *?[ "b" "a" ]   elements in any order (of a map: pairs)
-//! :100±2   :now+100±2 (seconds)   :now_ms+100±50   any-integer   any-bulk   any   closed (the server hangs up)
+//! :100±2   :now+100±2 (seconds)   :now_ms+100±50   any-integer   any-bulk   any
+//! closed   the server hangs up        nothing   no reply belongs to what was sent
 //! ```
 
 use std::fmt;
@@ -39,6 +40,8 @@ pub enum Expected {
     AnyOrder(Kind, Vec<Expected>),
     /// The server closes the connection without a further reply.
     Closed,
+    /// There is no reply, and none is waited for.
+    Nothing,
 }
 
 /// What a near value counts from.
@@ -122,13 +125,16 @@ impl Expected {
                 }
                 _ => false,
             },
-            Expected::Closed => false,
+            Expected::Closed | Expected::Nothing => false,
         }
     }
 
     /// Whether it allows more than one reply.
     pub fn is_pattern(&self) -> bool {
-        !matches!(self, Expected::Exact(_) | Expected::Closed)
+        !matches!(
+            self,
+            Expected::Exact(_) | Expected::Closed | Expected::Nothing
+        )
     }
 }
 
@@ -198,6 +204,7 @@ fn parse_one(text: &str) -> Result<(Expected, &str), String> {
         "any-bulk" => Expected::AnyBulk,
         "any-integer" => Expected::AnyInteger,
         "closed" => Expected::Closed,
+        "nothing" => Expected::Nothing,
         _ => match mark {
             b'+' => Expected::Exact(Wire::Simple(value.as_bytes().to_vec())),
             b',' => Expected::Exact(Wire::Double(value.as_bytes().to_vec())),
@@ -256,7 +263,7 @@ fn parse_sequence(kind: Kind, after: &str) -> Result<(Expected, &str), String> {
             } else {
                 let exact = |element| match element {
                     Expected::Exact(wire) => Ok(wire),
-                    _ => Err("`closed` is no element".to_owned()),
+                    _ => Err("`closed` and `nothing` are no elements".to_owned()),
                 };
                 Expected::Exact(Wire::Sequence(
                     kind,
@@ -325,6 +332,7 @@ impl Expected {
             Expected::AnyBulk => f.write_str("any-bulk"),
             Expected::Any => f.write_str("any"),
             Expected::Closed => f.write_str("closed"),
+            Expected::Nothing => f.write_str("nothing"),
             Expected::Sequence(kind, elements) | Expected::AnyOrder(kind, elements) => {
                 let any = if matches!(self, Expected::AnyOrder(..)) {
                     "?"
@@ -402,6 +410,7 @@ mod tests {
             ":now+100±2",
             ":now_ms+100000±300",
             "closed",
+            "nothing",
             "=\"txt:abc\"",
             "|[ \"a\" :1 ] \"reply\"",
             "-\" leading\"",

@@ -2,21 +2,31 @@
 
 #![forbid(unsafe_code)]
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
+use weft_testkit::case_file::CaseFile;
+use weft_testkit::case_run::{self, Explained};
+use weft_testkit::command_docs;
 use weft_testkit::delivery::Delivery;
 use weft_testkit::deviations::Deviations;
 use weft_testkit::differential::{self, Pair, Plan};
+use weft_testkit::door::SocketDoor;
 use weft_testkit::error::KitError;
 use weft_testkit::folder;
 use weft_testkit::oracle::Oracles;
+use weft_testkit::probe::Protocol;
+use weft_testkit::record;
 use weft_testkit::rules::not_generated;
 
 mod arguments;
 
 use arguments::Arguments;
+
+/// Bytes sent as they are have so many replies as come before this much silence.
+const RECORD_SILENCE: Duration = Duration::from_millis(300);
 
 const USAGE: &str = "\
 weft-testkit COMMAND [OPTIONS]
@@ -28,6 +38,10 @@ weft-testkit COMMAND [OPTIONS]
       --seed N              what everything random comes from (1)
       --delivery NAME       single, pipeline, split or bytes (may be repeated); default: all in turn
       --findings N          distinct differences per family after which it is left (5)
+  cases [FILE ...]        written cases through every door (default: all in weft-testkit/cases)
+      --delivery NAME       as above; default: each
+  record FILE ...         fill the replies of case files in from the reference
+  command-docs            COMMAND INFO and COMMAND DOCS of every command that the server has, against the reference
 
 Options of all commands:
       --subject PATH        the server under test: a path, redis8 or redis70 (default: weft-server beside this program)
@@ -46,6 +60,9 @@ fn main() -> ExitCode {
     let result = match arguments.command.as_str() {
         "oracles" => oracles(),
         "differential" => run_differential(&arguments),
+        "cases" => run_cases(&arguments),
+        "command-docs" => run_command_docs(&arguments),
+        "record" => run_record(&arguments),
         "" | "help" => {
             print!("{USAGE}");
             Ok(true)
@@ -116,16 +133,7 @@ fn run_differential(arguments: &Arguments) -> Result<bool, KitError> {
     if families.is_empty() {
         families = rows.keys().cloned().collect();
     }
-    let deliveries = match arguments.all("delivery") {
-        [] => Delivery::ALL.to_vec(),
-        names => names
-            .iter()
-            .map(|name| {
-                Delivery::of_name(name)
-                    .ok_or_else(|| KitError::syntax("--delivery", 0, format!("unknown: {name}")))
-            })
-            .collect::<Result<_, _>>()?,
-    };
+    let deliveries = deliveries(arguments)?;
     let (mut passed, mut failed) = (0, 0);
     for family in families {
         let plan = Plan {
@@ -165,4 +173,124 @@ fn run_differential(arguments: &Arguments) -> Result<bool, KitError> {
     }
     println!("differential: {passed} passed, {failed} failed");
     Ok(failed == 0)
+}
+
+fn deliveries(arguments: &Arguments) -> Result<Vec<Delivery>, KitError> {
+    match arguments.all("delivery") {
+        [] => Ok(Delivery::ALL.to_vec()),
+        names => names
+            .iter()
+            .map(|name| {
+                Delivery::of_name(name)
+                    .ok_or_else(|| KitError::syntax("--delivery", 0, format!("unknown: {name}")))
+            })
+            .collect(),
+    }
+}
+
+fn case_files(arguments: &Arguments) -> Result<Vec<PathBuf>, KitError> {
+    if !arguments.words.is_empty() {
+        return Ok(arguments.words.iter().map(PathBuf::from).collect());
+    }
+    let folder = folder::workspace().join("weft-testkit/cases");
+    let entries =
+        std::fs::read_dir(&folder).map_err(KitError::io(format!("list {}", folder.display())))?;
+    let mut files: Vec<PathBuf> = entries
+        .filter_map(|entry| entry.ok().map(|entry| entry.path()))
+        .filter(|path| {
+            path.extension()
+                .is_some_and(|extension| extension == "case")
+        })
+        .collect();
+    files.sort();
+    Ok(files)
+}
+
+fn run_cases(arguments: &Arguments) -> Result<bool, KitError> {
+    let (reference, subject) = servers(arguments)?;
+    let deviations = Deviations::read(&folder::workspace())?;
+    let mut explained = Explained {
+        deviations,
+        counts: BTreeMap::new(),
+    };
+    let is_reference = reference == subject;
+    let (mut passed, mut failed) = (0, 0);
+    for path in case_files(arguments)? {
+        let file = CaseFile::read(&path)?;
+        let place = path
+            .strip_prefix(folder::workspace())
+            .unwrap_or(&path)
+            .display()
+            .to_string();
+        let mut server_arguments = file.server.clone();
+        server_arguments.extend_from_slice(arguments.all("subject-arg"));
+        let mut door = SocketDoor::start(&subject, &server_arguments)?;
+        let mut played = 0;
+        let mut wrong = 0;
+        let start = Instant::now();
+        for delivery in deliveries(arguments)? {
+            door.set_delivery(delivery);
+            let (count, failures) =
+                case_run::play_file(&place, &file, &mut door, is_reference, &mut explained)?;
+            played += count;
+            wrong += failures.len();
+            failures.iter().for_each(|failure| println!("{failure}"));
+        }
+        println!(
+            "{place}: {} cases, {played} times played, {wrong} failed, {:.1} s",
+            file.cases.len(),
+            start.elapsed().as_secs_f64()
+        );
+        passed += played - wrong;
+        failed += wrong;
+    }
+    for (id, count) in &explained.counts {
+        println!("  {count} replies are explained by {id}");
+    }
+    println!("cases: {passed} passed, {failed} failed");
+    Ok(failed == 0)
+}
+
+fn run_record(arguments: &Arguments) -> Result<bool, KitError> {
+    let (reference, _) = servers(arguments)?;
+    for path in case_files(arguments)? {
+        let mut file = CaseFile::read(&path)?;
+        let mut door = SocketDoor::start(&reference, &file.server)?;
+        door.set_answer_timeout(RECORD_SILENCE);
+        for replaced in record::record(&mut file, &mut door)? {
+            println!("{}: replaced: {replaced}", path.display());
+        }
+        std::fs::write(&path, file.to_string())
+            .map_err(KitError::io(format!("write {}", path.display())))?;
+        println!("{}: {} cases recorded", path.display(), file.cases.len());
+    }
+    Ok(true)
+}
+
+fn run_command_docs(arguments: &Arguments) -> Result<bool, KitError> {
+    let (reference, subject) = servers(arguments)?;
+    let pair = Pair::start(&reference, &subject, arguments.all("subject-arg"))?;
+    let mut failed = std::collections::BTreeSet::new();
+    let mut compared = 0;
+    for protocol in Protocol::ALL {
+        let [mut reference, mut subject] = pair.connect(protocol)?;
+        let comparison = command_docs::compare(&mut reference, &mut subject)?;
+        compared = comparison.commands;
+        if protocol == Protocol::Resp2 && !comparison.missing.is_empty() {
+            println!(
+                "  subcommands that are not there: {}",
+                comparison.missing.join(" ")
+            );
+        }
+        for what in comparison.differences {
+            failed.insert(what.split([':', '|']).next().unwrap_or_default().to_owned());
+            println!("{}: {what}", protocol.name());
+        }
+    }
+    println!(
+        "command docs: {} passed, {} failed",
+        compared.saturating_sub(failed.len()),
+        failed.len()
+    );
+    Ok(failed.is_empty())
 }
