@@ -44,14 +44,28 @@ const ARGUMENT_EXACT: [&str; 7] = [
     "deprecated_since",
 ];
 
-/// The differences of all commands that both servers have, one sentence each, and the number of commands compared.
-pub fn differences(
-    reference: &mut Probe,
-    subject: &mut Probe,
-) -> Result<(usize, Vec<String>), KitError> {
-    let mut told = Vec::new();
+/// What a comparison found.
+#[derive(Debug, Default)]
+pub struct Comparison {
+    /// Commands compared.
+    pub commands: usize,
+    /// Differences, one sentence each.
+    pub differences: Vec<String>,
+    /// Subcommands that the server under test does not have: not built yet, which is no difference.
+    pub missing: Vec<String>,
+}
+
+impl Comparison {
+    fn differs(&mut self, what: String) {
+        self.differences.push(what);
+    }
+}
+
+/// Compares all commands that the server under test has.
+pub fn compare(reference: &mut Probe, subject: &mut Probe) -> Result<Comparison, KitError> {
+    let mut comparison = Comparison::default();
+    let told = &mut comparison;
     let known = names(reference)?;
-    let mut compared = 0;
     for name in names(subject)? {
         if !known.contains(&name) {
             told.differs(format!("{name}: the reference has no such command"));
