@@ -3,6 +3,8 @@
 //! Owns the encoding of every reply type, with what RESP2 gets in place of the types it lacks. Does not know commands.
 //! The frequent ones (bulk strings, integers, array headers) are a few plain stores into the output's tail.
 
+use std::ops::Range;
+
 use weft_rope::{Mark, Output, Rope};
 
 use crate::double;
@@ -37,6 +39,11 @@ impl<'a> Writer<'a> {
     #[inline]
     pub fn new(out: &'a mut Output, protocol: Protocol) -> Writer<'a> {
         Writer { out, protocol }
+    }
+
+    /// From here on replies are written in `protocol`.
+    pub fn set_protocol(&mut self, protocol: Protocol) {
+        self.protocol = protocol;
     }
 
     /// `+text`. Line ends in `text` become spaces.
@@ -86,6 +93,13 @@ impl<'a> Writer<'a> {
     pub fn bulk_rope(&mut self, rope: &Rope) {
         header(self.out.tail(), b'$', rope.len());
         self.out.push_rope(rope);
+        self.out.tail().extend_from_slice(b"\r\n");
+    }
+
+    /// A bulk string holding a part of `rope`, lent to the output when it is long.
+    pub fn bulk_rope_range(&mut self, rope: &Rope, range: Range<usize>) {
+        header(self.out.tail(), b'$', range.len());
+        self.out.push_rope_range(rope, range);
         self.out.tail().extend_from_slice(b"\r\n");
     }
 
