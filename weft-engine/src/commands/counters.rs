@@ -5,7 +5,7 @@ use weft_data::number;
 use weft_keyspace::{DeadlineChange, NewValue};
 
 use super::options::integer;
-use super::values::{short_text, stored_bytes};
+use super::values::short_text;
 use crate::command::{Argument, Categories, CommandRow, Flags, KeyFlags, KeySpec};
 use crate::dispatch::{Context, EventClass};
 use crate::error::CommandError;
@@ -150,7 +150,7 @@ fn incrbyfloat(cx: &mut Context<'_, '_>) -> Result<(), CommandError> {
         return Err(CommandError::NotANumberOrInfinity);
     }
     let text = sum.to_text();
-    cx.unit.set(key, stored_bytes(&text), DeadlineChange::Keep);
+    cx.unit.set(key, NewValue::Bytes(&text), DeadlineChange::Keep);
     cx.unit.touched(key, EventClass::String, "incrbyfloat");
     cx.unit.effect(&[b"SET", key.name, &text, b"KEEPTTL"]);
     cx.reply.bulk(&text);

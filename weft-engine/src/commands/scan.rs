@@ -62,7 +62,8 @@ impl<'a> Options<'a> {
                     _ => return Err(CommandError::Syntax),
                 };
             } else if is(word, "MATCH") {
-                options.pattern = Some(value);
+                // The bare star stands for everything; as a pattern it would miss the empty key.
+                options.pattern = (value != b"*").then_some(value);
             } else if is(word, "TYPE") {
                 options.value_type = Some(value);
             } else {
