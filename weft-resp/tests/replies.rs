@@ -224,6 +224,30 @@ fn doubles() {
     }
 }
 
+/// 100,000 doubles, half of them of any magnitude, half between 2^-32 and 2^96: the FNV-1a hash of the lines that
+/// ZSCORE answered for them.
+#[test]
+fn many_doubles() {
+    const ANSWERED: u64 = 0xed9f_a427_146f_4d72;
+    let mut state = 0u64;
+    let mut hash = 0xcbf2_9ce4_8422_2325u64;
+    for index in 0..100_000 {
+        state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut bits = (state ^ state >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        bits = (bits ^ bits >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+        bits ^= bits >> 31;
+        if index % 2 == 1 {
+            bits = bits & !(0x7ff << 52) | (1023 - 32 + (bits >> 52 & 0x7f)) << 52;
+        }
+        let value = f64::from_bits(bits);
+        let text = weft_resp::double_text(if value.is_finite() { value } else { 0.0 });
+        for byte in text.as_bytes().iter().chain(b"\n") {
+            hash = (hash ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3);
+        }
+    }
+    assert_eq!(hash, ANSWERED);
+}
+
 #[test]
 fn requests_are_written_as_multibulks() {
     let mut out = Vec::new();
