@@ -1,1 +1,3 @@
 //! Sessions, dispatch, commands, configuration and journal: bytes in, bytes and actions out.
+
+pub mod config;
