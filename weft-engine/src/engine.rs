@@ -132,7 +132,7 @@ impl Engine {
     /// Whether a new connection may run commands without a password.
     #[must_use]
     pub fn open_to_all(&self) -> bool {
-        self.config().settings().requirepass().is_empty()
+        self.config().settings().requirepass().is_none()
     }
 
     /// A number no connection has had before.
@@ -217,7 +217,7 @@ impl WorkerState {
     pub fn new(engine: &Engine, id: usize, seed: u64) -> Self {
         Self {
             id,
-            settings: engine.config().settings(),
+            settings: Arc::clone(engine.config().settings()),
             settings_generation: engine.config_generation.load(Ordering::Acquire),
             log: UnitLog::default(),
             requests: Requests::new(),
@@ -250,7 +250,7 @@ impl WorkerState {
     pub fn refresh_settings(&mut self, engine: &Engine) {
         let generation = engine.config_generation.load(Ordering::Acquire);
         if generation != self.settings_generation {
-            self.settings = engine.config().settings();
+            self.settings = Arc::clone(engine.config().settings());
             self.settings_generation = generation;
         }
     }

@@ -180,7 +180,7 @@ fn quit(cx: &mut Context<'_, '_>) -> Result<(), CommandError> {
 
 fn reset(cx: &mut Context<'_, '_>) -> Result<(), CommandError> {
     cx.client
-        .reset(cx.worker.settings().requirepass().is_empty());
+        .reset(cx.worker.settings().requirepass().is_none());
     cx.reply.set_protocol(cx.client.protocol);
     cx.reply.simple("RESET");
     Ok(())
@@ -201,7 +201,7 @@ fn select(cx: &mut Context<'_, '_>) -> Result<(), CommandError> {
 fn auth(cx: &mut Context<'_, '_>) -> Result<(), CommandError> {
     let args = cx.args;
     match args.len() {
-        2 if cx.worker.settings().requirepass().is_empty() => return Err(NO_PASSWORD),
+        2 if cx.worker.settings().requirepass().is_none() => return Err(NO_PASSWORD),
         2 => authenticate(cx, b"default", &args[1])?,
         3 => authenticate(cx, &args[1], &args[2])?,
         _ => return Err(CommandError::Syntax),
@@ -216,8 +216,11 @@ fn authenticate(
     user: &[u8],
     password: &[u8],
 ) -> Result<(), CommandError> {
-    let wanted = cx.worker.settings().requirepass().as_bytes();
-    if user == b"default" && (wanted.is_empty() || same_secret(wanted, password)) {
+    let right = match cx.worker.settings().requirepass() {
+        None => true,
+        Some(wanted) => same_secret(wanted, password),
+    };
+    if user == b"default" && right {
         cx.client.authenticate();
         Ok(())
     } else {

@@ -150,7 +150,8 @@ fn incrbyfloat(cx: &mut Context<'_, '_>) -> Result<(), CommandError> {
         return Err(CommandError::NotANumberOrInfinity);
     }
     let text = sum.to_text();
-    cx.unit.set(key, NewValue::Bytes(&text), DeadlineChange::Keep);
+    cx.unit
+        .set(key, NewValue::Bytes(&text), DeadlineChange::Keep);
     cx.unit.touched(key, EventClass::String, "incrbyfloat");
     cx.unit.effect(&[b"SET", key.name, &text, b"KEEPTTL"]);
     cx.reply.bulk(&text);

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use weft_engine::action::{Host, ProcessFacts, Waste};
 use weft_engine::client::Origin;
 use weft_engine::clock::ManualClock;
-use weft_engine::config::{Change, Config, Settings};
+use weft_engine::config::{Change, Config, Facts, SetError, Settings};
 use weft_engine::dispatch::Change as KeyChange;
 use weft_engine::engine::{Engine, Identity, Observer, Parts, WorkerState};
 use weft_engine::session::{Session, Verdict};
@@ -27,7 +27,7 @@ impl Host for Nowhere {
         Err(io::ErrorKind::PermissionDenied.into())
     }
 
-    fn apply(&self, _: &Change, _: &Settings) -> Result<(), String> {
+    fn apply(&self, _: &[Change], _: &Settings) -> Result<(), SetError> {
         Ok(())
     }
 
@@ -74,7 +74,7 @@ impl Local {
     pub fn new() -> Self {
         let changes = Changes::default();
         let engine = Engine::new(Parts {
-            config: Config::default(),
+            config: Config::new(Facts { usable_cpus: 1 }),
             host: Box::new(Nowhere),
             observer: Some(Box::new(changes.clone())),
             workers: 1,
