@@ -14,11 +14,11 @@
 pub(crate) mod ground;
 
 use std::ptr::{self, NonNull};
-use std::sync::atomic::AtomicPtr;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use std::sync::atomic::{AtomicPtr, AtomicU64};
 
+use crate::gate::limbo::Block;
 use ground::{CHUNK_BYTES, Ground, PAGE_BYTES};
-use crate::gate::limbo::{Block, Limbo};
 
 /// Bits of a handle that number the unit within its chunk.
 pub(crate) const UNIT_BITS: u32 = (CHUNK_BYTES / UNIT).trailing_zeros();
@@ -118,8 +118,12 @@ struct Class {
 
 /// The memory of one table's entries.
 pub(crate) struct Arena {
+    /// Unlike that of any other arena of this process.
+    id: u64,
     map: NonNull<ChunkMap>,
     map_capacity: usize,
+    /// The map before the current one, until the current one is published.
+    outgrown: Option<Block>,
     /// Chunks held, the missing number 0 included.
     chunks: usize,
     /// Runs given out at least once; those of the chunks behind are untouched.
@@ -141,9 +145,12 @@ unsafe impl Send for Arena {}
 impl Arena {
     pub(crate) fn new() -> Arena {
         let capacity = 2;
+        static NEXT: AtomicU64 = AtomicU64::new(0);
         Arena {
+            id: NEXT.fetch_add(1, Relaxed),
             map: new_map(capacity),
             map_capacity: capacity,
+            outgrown: None,
             chunks: 1,
             fresh: 0,
             pages: Vec::new(),
@@ -157,9 +164,19 @@ impl Arena {
         }
     }
 
+    /// Tells arenas apart.
+    pub(crate) fn id(&self) -> u64 {
+        self.id
+    }
+
     /// The map for prefetchers and look-ups; changes only in [`Arena::allocate`].
     pub(crate) fn map(&self) -> *mut ChunkMap {
         self.map.as_ptr()
+    }
+
+    /// The map that the current one replaced, to be retired once the current one is published.
+    pub(crate) fn take_outgrown(&mut self) -> Option<Block> {
+        self.outgrown.take()
     }
 
     /// Bytes of the slots in use.
@@ -194,11 +211,11 @@ impl Arena {
     }
 
     /// A slot of at least `bytes` (1 to [`SLOT_MAX`]), its content undefined.
-    pub(crate) fn allocate(&mut self, bytes: usize, ground: &Ground, limbo: &Limbo) -> u32 {
+    pub(crate) fn allocate(&mut self, bytes: usize, ground: &Ground) -> u32 {
         let class = self.class_for(bytes.div_ceil(UNIT) as u16);
         let mut head = self.classes[class as usize].head;
         if head == NONE {
-            head = self.new_page(class, ground, limbo);
+            head = self.new_page(class, ground);
         }
         let page = &mut self.pages[head as usize];
         let unit = if page.free != 0 {
@@ -289,13 +306,23 @@ impl Arena {
         }
     }
 
-    /// Ends the arena: calls `each` with every chunk.
-    pub(crate) fn dissolve(self, mut each: impl FnMut(NonNull<u8>)) -> Block {
-        for chunk in 1..self.chunks {
+    /// Gives up to `most` chunks back; true when there are none left. The arena is not used any more otherwise.
+    pub(crate) fn give_back(&mut self, ground: &Ground, most: usize) -> bool {
+        for _ in 0..most {
+            if self.chunks == 1 {
+                break;
+            }
+            self.chunks -= 1;
             // SAFETY: this is the arena's map, and it has this chunk.
-            each(unsafe { address(self.map.as_ptr(), (chunk as u32) << UNIT_BITS) });
+            let chunk = unsafe { address(self.map.as_ptr(), (self.chunks as u32) << UNIT_BITS) };
+            ground.give_back(chunk);
         }
-        map_block(self.map, self.map_capacity)
+        self.chunks == 1
+    }
+
+    /// The map, to be freed after the chunks.
+    pub(crate) fn map_block(&self) -> Block {
+        Block::Map(self.map, self.map_capacity)
     }
 
     /// The class to take a slot of `units` from: its own, or a slightly larger one with room while this arena is small
@@ -304,7 +331,13 @@ impl Arena {
         let needed = units as usize + 1;
         if self.classes.len() < needed {
             self.classes.reserve_exact(needed - self.classes.len());
-            self.classes.resize(needed, Class { head: NONE, pages: 0 });
+            self.classes.resize(
+                needed,
+                Class {
+                    head: NONE,
+                    pages: 0,
+                },
+            );
         }
         let own = self.classes[units as usize];
         if own.head != NONE || own.pages >= 4 {
@@ -323,14 +356,14 @@ impl Arena {
 
     /// Makes a page of `class` the head of its list.
     #[cold]
-    fn new_page(&mut self, class: u16, ground: &Ground, limbo: &Limbo) -> u32 {
+    fn new_page(&mut self, class: u16, ground: &Ground) -> u32 {
         let (first, count) = if class <= SMALL_UNITS {
             let run = if self.some_free != NONE {
                 self.some_free
             } else if self.all_free != NONE {
                 self.all_free
             } else {
-                self.fresh_run(ground, limbo)
+                self.fresh_run(ground)
             };
             // A page the system backs already, if there is one.
             let Run { free, resident, .. } = self.runs[run as usize];
@@ -345,7 +378,7 @@ impl Arena {
             let run = if self.all_free != NONE {
                 self.all_free
             } else {
-                self.fresh_run(ground, limbo)
+                self.fresh_run(ground)
             };
             let backed = self.runs[run as usize].resident.count_ones();
             self.mark_used(run, ALL);
@@ -375,14 +408,18 @@ impl Arena {
             self.pages[index as usize].class = 0;
         }
         self.classes[class as usize].pages -= 1;
-        let bits = if count == 1 { 1 << (first % RUN_PAGES) } else { ALL };
+        let bits = if count == 1 {
+            1 << (first % RUN_PAGES)
+        } else {
+            ALL
+        };
         self.mark_free(first / RUN_PAGES, bits, true);
     }
 
     /// The next run that was never used, entered in the list of free ones.
-    fn fresh_run(&mut self, ground: &Ground, limbo: &Limbo) -> u32 {
+    fn fresh_run(&mut self, ground: &Ground) -> u32 {
         if self.fresh as usize == (self.chunks - 1) * CHUNK_RUNS as usize {
-            self.add_chunk(ground, limbo);
+            self.add_chunk(ground);
         }
         let run = self.fresh;
         self.fresh += 1;
@@ -414,7 +451,7 @@ impl Arena {
         run
     }
 
-    fn add_chunk(&mut self, ground: &Ground, limbo: &Limbo) {
+    fn add_chunk(&mut self, ground: &Ground) {
         assert!(
             self.chunks < 1 << (32 - UNIT_BITS),
             "one table of one shard holds at most 32 GiB of entries"
@@ -423,18 +460,19 @@ impl Arena {
             let capacity = self.map_capacity * 2;
             let larger = new_map(capacity);
             for chunk in 1..self.chunks {
-                // SAFETY: both maps have this slot.
-                let (from, to) = unsafe { (&*self.map.as_ptr().add(chunk), larger.as_ptr().add(chunk)) };
-                // SAFETY: within the new map, which nobody else has seen.
-                unsafe { (*to).store(from.load(Relaxed), Relaxed) };
+                // SAFETY: within the old map.
+                let from = unsafe { self.map.add(chunk).as_ref() };
+                // SAFETY: within the new map.
+                let to = unsafe { larger.add(chunk).as_ref() };
+                to.store(from.load(Relaxed), Relaxed);
             }
             let old = std::mem::replace(&mut self.map, larger);
-            limbo.retire(map_block(old, self.map_capacity));
+            self.outgrown = Some(Block::Map(old, self.map_capacity));
             self.map_capacity = capacity;
         }
         let chunk = ground.take();
         // SAFETY: less than the capacity.
-        let slot = unsafe { &*self.map.as_ptr().add(self.chunks) };
+        let slot = unsafe { self.map.add(self.chunks).as_ref() };
         slot.store(chunk.as_ptr(), Release);
         self.chunks += 1;
     }
@@ -577,10 +615,6 @@ fn new_map(capacity: usize) -> NonNull<ChunkMap> {
     slots.push(AtomicPtr::new(ptr::without_provenance_mut(capacity)));
     slots.resize_with(capacity, || AtomicPtr::new(ptr::null_mut()));
     NonNull::from(Box::leak(slots.into_boxed_slice())).cast()
-}
-
-fn map_block(map: NonNull<ChunkMap>, capacity: usize) -> Block {
-    Block::Map(map, capacity)
 }
 
 /// Loads the map that a directory publishes.

@@ -588,13 +588,16 @@ impl RawEntry {
             KeyPart::Inline(key) => (0, key.len()),
             KeyPart::Long(_) => (LONG_KEY, 0),
         };
-        let header = kind
-            | if draft.deadline.is_some() { HAS_DEADLINE } else { 0 }
-            | if draft.raw { RAW } else { 0 }
-            | long
-            | (u64::from(draft.access) & ACCESS_MASK) << ACCESS_SHIFT
-            | (key_len as u64) << KEY_SHIFT
-            | (value_len as u64) << VALUE_SHIFT;
+        let header =
+            kind | if draft.deadline.is_some() {
+                HAS_DEADLINE
+            } else {
+                0
+            } | if draft.raw { RAW } else { 0 }
+                | long
+                | (u64::from(draft.access) & ACCESS_MASK) << ACCESS_SHIFT
+                | (key_len as u64) << KEY_SHIFT
+                | (value_len as u64) << VALUE_SHIFT;
         entry.set_header(header);
         if let Some(deadline) = draft.deadline {
             entry.set_deadline(deadline);

@@ -70,6 +70,13 @@ impl Gates {
         }
     }
 
+    /// Whether this is a passage through one of these gates.
+    pub(crate) fn guards(&self, inside: &GateGuard<'_>) -> bool {
+        self.gates
+            .as_ptr_range()
+            .contains(&std::ptr::from_ref(inside.word).cast())
+    }
+
     /// Waits for its turn, closes all gates and waits until everyone is outside.
     pub(crate) fn close(&self, worker: usize) -> Closed<'_> {
         assert_eq!(

@@ -77,8 +77,8 @@ mod real {
 
 #[cfg(loom)]
 mod model {
-    use loom::sync::atomic::{AtomicU32, Ordering};
     pub(crate) use loom::sync::atomic::fence;
+    use loom::sync::atomic::{AtomicU32, Ordering};
     use loom::sync::{Condvar, Mutex};
 
     /// The model: like the kernel, it compares the word and queues the sleeper in one step as seen by wakers.

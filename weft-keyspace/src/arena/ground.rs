@@ -103,7 +103,10 @@ fn map_slab() -> NonNull<u8> {
         )
     };
     let layout = std::alloc::Layout::new::<[u8; SLAB_BYTES]>();
-    let Some(slab) = mapped.ok().and_then(|address| NonNull::new(address.cast::<u8>())) else {
+    let Some(slab) = mapped
+        .ok()
+        .and_then(|address| NonNull::new(address.cast::<u8>()))
+    else {
         std::alloc::handle_alloc_error(layout)
     };
     // SAFETY: the mapping was just made. Kernels without huge pages refuse, and need not be told.

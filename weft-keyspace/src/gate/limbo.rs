@@ -11,10 +11,10 @@ use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use crate::arena::ChunkMap;
 use crate::arena::ground::Ground;
-use crate::arena::{Arena, ChunkMap};
 use crate::gate::Gates;
-
+use crate::table::Remains;
 
 /// Blocks collected before the gates are looked at.
 const BATCH: usize = 32;
@@ -25,8 +25,8 @@ pub(crate) enum Block {
     Raw(NonNull<u8>, Layout),
     /// A chunk map with its capacity.
     Map(NonNull<ChunkMap>, usize),
-    /// A whole arena; nothing in it needs dropping.
-    Arena(Box<Arena>),
+    /// A table that was dropped before it was taken apart.
+    Table(Box<Remains>),
 }
 
 // SAFETY: a block is owned by whoever holds it.
@@ -37,14 +37,14 @@ impl Block {
         match self {
             Block::Raw(_, layout) => layout.size(),
             Block::Map(_, capacity) => capacity * size_of::<ChunkMap>(),
-            Block::Arena(arena) => arena.page_bytes(),
+            Block::Table(table) => table.bytes(),
         }
     }
 
     /// # Safety
     ///
     /// Nobody reads it any more.
-    unsafe fn free(self, ground: &Ground) {
+    pub(crate) unsafe fn free(self, ground: &Ground) {
         match self {
             // SAFETY: the block was allocated with this layout and is not used any more.
             Block::Raw(start, layout) => unsafe { dealloc(start.as_ptr(), layout) },
@@ -53,10 +53,10 @@ impl Block {
                 // SAFETY: it was leaked from a box of this length and is not used any more.
                 drop(unsafe { Box::from_raw(map.as_ptr()) });
             }
-            Block::Arena(arena) => {
-                let map = arena.dissolve(|chunk| ground.give_back(chunk));
-                // SAFETY: whoever does not read the arena does not read its map.
-                unsafe { map.free(ground) };
+            Block::Table(mut table) => {
+                // SAFETY: passed on; its values were dropped before.
+                let done = unsafe { table.free_memory(ground, usize::MAX) };
+                debug_assert!(done, "the budget was everything");
             }
         }
     }
@@ -98,9 +98,8 @@ impl Limbo {
         self.bytes.fetch_add(block.bytes(), Relaxed);
         let free = {
             let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
-            let whole = matches!(block, Block::Arena(_));
             waiting.collecting.push(block);
-            if waiting.collecting.len() < BATCH && !whole {
+            if waiting.collecting.len() < BATCH {
                 return;
             }
             self.turn(&mut waiting)
@@ -146,7 +145,10 @@ impl Limbo {
 
 impl Drop for Limbo {
     fn drop(&mut self) {
-        let waiting = self.waiting.get_mut().unwrap_or_else(PoisonError::into_inner);
+        let waiting = self
+            .waiting
+            .get_mut()
+            .unwrap_or_else(PoisonError::into_inner);
         let mut blocks = std::mem::take(&mut waiting.sealed);
         blocks.append(&mut waiting.collecting);
         // Guards of gates borrow the keyspace, so nobody is inside any more.

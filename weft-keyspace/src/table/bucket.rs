@@ -197,8 +197,15 @@ impl Iterator for Slots {
 #[inline]
 fn equal_bytes(low: u64, high: u64, byte: u8) -> u32 {
     use core::arch::x86_64::{_mm_cmpeq_epi8, _mm_movemask_epi8, _mm_set_epi64x, _mm_set1_epi8};
-    let bytes = _mm_set_epi64x(high as i64, low as i64);
-    _mm_movemask_epi8(_mm_cmpeq_epi8(bytes, _mm_set1_epi8(byte as i8))) as u32
+
+    #[inline]
+    #[target_feature(enable = "sse2")]
+    fn with_sse2(low: u64, high: u64, byte: u8) -> u32 {
+        let bytes = _mm_set_epi64x(high as i64, low as i64);
+        _mm_movemask_epi8(_mm_cmpeq_epi8(bytes, _mm_set1_epi8(byte as i8))) as u32
+    }
+    // SAFETY: every x86-64 processor has SSE2.
+    unsafe { with_sse2(low, high, byte) }
 }
 
 /// Which of the sixteen bytes equal `byte`.
@@ -234,7 +241,9 @@ mod tests {
                 rest /= 5;
                 byte
             });
-            let expected = (0..8).filter(|&i| bytes[i] == 0).fold(0, |bits, i| bits | 1 << i);
+            let expected = (0..8)
+                .filter(|&i| bytes[i] == 0)
+                .fold(0, |bits, i| bits | 1 << i);
             assert_eq!(zero_bytes(u64::from_le_bytes(bytes)), expected);
         }
     }

@@ -83,6 +83,13 @@ impl Segment {
         ((position.bits() << bits >> 1) >> (63 - self.log2)) as usize
     }
 
+    /// Where a home bucket's range of positions begins, given the segment's.
+    pub(crate) fn range_start(self, low: u64, high: u64, bucket: usize) -> u64 {
+        // `high` is one less than a multiple of the number of buckets, so this is exact.
+        let range = u128::from(high - low) + 1;
+        low + ((range >> self.log2) * bucket as u128) as u64
+    }
+
     #[inline]
     pub(crate) fn next(self, bucket: usize) -> usize {
         (bucket + 1) & ((1 << self.log2) - 1)
