@@ -44,6 +44,19 @@ const NONE: u32 = u32::MAX;
 /// What stands behind handles: chunk number to address. Slot 0, which is no chunk, holds the capacity.
 pub(crate) type ChunkMap = AtomicPtr<u8>;
 
+/// One slot of a map.
+///
+/// # Safety
+///
+/// `map` is a map that is not freed for `'a`, and `number` is less than its capacity.
+#[inline]
+unsafe fn map_slot<'a>(map: *const ChunkMap, number: usize) -> &'a ChunkMap {
+    // SAFETY: less than the capacity.
+    let slot = unsafe { map.add(number) };
+    // SAFETY: within the map, all of whose slots are initialised.
+    unsafe { &*slot }
+}
+
 /// The address of `handle`, by way of `map`.
 ///
 /// # Safety
@@ -52,7 +65,7 @@ pub(crate) type ChunkMap = AtomicPtr<u8>;
 #[inline]
 pub(crate) unsafe fn address(map: *const ChunkMap, handle: u32) -> NonNull<u8> {
     // SAFETY: the arena gave out the handle, so its chunk has a slot in the map.
-    let slot = unsafe { &*map.add((handle >> UNIT_BITS) as usize) };
+    let slot = unsafe { map_slot(map, (handle >> UNIT_BITS) as usize) };
     let offset = (handle & UNIT_MASK) as usize * UNIT;
     // SAFETY: the slot holds the address of a whole chunk, and the offset is less than that.
     let address = unsafe { slot.load(Relaxed).add(offset) };
@@ -69,12 +82,12 @@ pub(crate) unsafe fn address(map: *const ChunkMap, handle: u32) -> NonNull<u8> {
 pub(crate) unsafe fn address_hint(map: *const ChunkMap, handle: u32) -> *const u8 {
     let chunk = (handle >> UNIT_BITS) as usize;
     // SAFETY: slot 0 exists in every map.
-    let capacity = unsafe { &*map }.load(Relaxed).addr();
+    let capacity = unsafe { map_slot(map, 0) }.load(Relaxed).addr();
     if chunk == 0 || chunk >= capacity {
         return ptr::null();
     }
     // SAFETY: within the capacity.
-    let slot = unsafe { &*map.add(chunk) };
+    let slot = unsafe { map_slot(map, chunk) };
     slot.load(Relaxed)
         .wrapping_add((handle & UNIT_MASK) as usize * UNIT)
 }
@@ -461,9 +474,9 @@ impl Arena {
             let larger = new_map(capacity);
             for chunk in 1..self.chunks {
                 // SAFETY: within the old map.
-                let from = unsafe { self.map.add(chunk).as_ref() };
+                let from = unsafe { map_slot(self.map.as_ptr(), chunk) };
                 // SAFETY: within the new map.
-                let to = unsafe { larger.add(chunk).as_ref() };
+                let to = unsafe { map_slot(larger.as_ptr(), chunk) };
                 to.store(from.load(Relaxed), Relaxed);
             }
             let old = std::mem::replace(&mut self.map, larger);
@@ -472,7 +485,7 @@ impl Arena {
         }
         let chunk = ground.take();
         // SAFETY: less than the capacity.
-        let slot = unsafe { self.map.add(self.chunks).as_ref() };
+        let slot = unsafe { map_slot(self.map.as_ptr(), self.chunks) };
         slot.store(chunk.as_ptr(), Release);
         self.chunks += 1;
     }

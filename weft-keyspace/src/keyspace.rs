@@ -200,7 +200,7 @@ impl Keyspace {
     /// A random shard, each as likely as it has keys in a database; `None` when there are no keys.
     pub fn random_shard(&self, db: usize, rng: &mut impl Rng) -> Option<usize> {
         let total = self.key_count(db) as u128;
-        let mut pick = (u128::from(rng.next_u64()) * total >> 64) as usize;
+        let mut pick = ((u128::from(rng.next_u64()) * total) >> 64) as usize;
         for (shard, keys) in self.spine.keys.column(db).enumerate() {
             let keys = keys.load(Relaxed);
             if pick < keys {

@@ -85,6 +85,6 @@ impl Partition {
     }
 
     pub(crate) fn cursor_position(&self, cursor: u64) -> Option<Position> {
-        (cursor < 1 << CURSOR_BITS).then(|| Position(cursor << (64 - CURSOR_BITS)))
+        (cursor < 1 << CURSOR_BITS).then_some(Position(cursor << (64 - CURSOR_BITS)))
     }
 }

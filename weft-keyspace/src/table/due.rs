@@ -71,10 +71,11 @@ impl Table {
                     }
                     walk.buckets_left -= 1;
                     let bucket = &segment.buckets()[number];
-                    if bucket.due().is_due(context.now) || stale && bucket.due().is_some() {
-                        if let Some(found) = self.due_in_bucket(context, walk, bucket, number) {
-                            return Some(found);
-                        }
+                    let due = bucket.due();
+                    if (due.is_due(context.now) || stale && due.is_some())
+                        && let Some(found) = self.due_in_bucket(context, walk, bucket, number)
+                    {
+                        return Some(found);
                     }
                 }
                 if slot.has_stashed()
