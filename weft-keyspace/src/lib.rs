@@ -1,1 +1,27 @@
-//! Shards, latches, arenas, tables, entries and expiry.
+//! The keyspace: shards, latches, gates, arenas, tables, entries and expiry.
+//!
+//! Owns every key and value in memory and the two ways of being alone with them: a shard's latch, and all gates closed.
+//! Knows no commands, no connections, no files and reads no clock. `unsafe` is confined to `latch`, `gate`, `arena`,
+//! `table`, `entry` and the few lines of `shard` and `keyspace` that rely on them.
+//!
+//! Top-down: [`Keyspace`] (keyspace.rs) → [`Shard`] (shard.rs) → `Table` (table.rs: directory, segments, buckets) →
+//! `Arena` (arena.rs) → [`Entry`] (entry.rs).
+
+mod arena;
+mod entry;
+mod expiry;
+mod gate;
+mod keyspace;
+mod latch;
+mod position;
+mod shard;
+mod spine;
+mod table;
+mod word;
+
+pub use entry::{Entry, NewValue, OwnedEntry, OwnedValue, ValueRef};
+pub use expiry::ExpireProgress;
+pub use gate::{Gate, GateGuard};
+pub use keyspace::{Dropped, Exclusive, Keyspace, Latched, Memory, Options, Rng};
+pub use position::Position;
+pub use shard::{DeadlineChange, Garbage, PreImage, Prior, Removed, RopeMut, Shard};
