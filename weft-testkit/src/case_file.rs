@@ -4,6 +4,7 @@
 //! server --requirepass secret    arguments of the server that this file needs (before the first case)
 //! case the name of a case        each begins with empty databases and new connections
 //! only RESP2                     run it in one protocol (RESP2 or RESP3)
+//! needs keys object              it is skipped by a server that lacks one of these commands
 //! reference-fault why            the reference itself gives these replies to single requests only
 //! > SET k "a\x00b"               a request; {now+100} and {now_ms-1} stand for the present time in it
 //! < +OK                          the reply, in the notation of `literal`; <2 or <3 where the protocols differ
@@ -43,6 +44,8 @@ pub struct Case {
     pub line: usize,
     /// The only protocol it is for.
     pub only: Option<Protocol>,
+    /// The commands without which it is skipped, in lower case.
+    pub needs: Vec<String>,
     /// Why the reference fails it except with single requests.
     pub reference_fault: Option<String>,
     /// What it does, comments and blank lines included.
@@ -156,6 +159,7 @@ impl CaseFile {
                 name: name.to_owned(),
                 line: number,
                 only: None,
+                needs: Vec::new(),
                 reference_fault: None,
                 items: Vec::new(),
             });
@@ -185,6 +189,8 @@ impl CaseFile {
                 .into_iter()
                 .find(|known| known.name() == protocol);
             case.only = Some(found.ok_or_else(|| format!("{protocol:?} is no protocol"))?);
+        } else if let Some(commands) = line.strip_prefix("needs ") {
+            case.needs = commands.split_whitespace().map(str::to_lowercase).collect();
         } else if let Some(why) = line.strip_prefix("reference-fault ") {
             case.reference_fault = Some(why.to_owned());
         } else if let Some(milliseconds) = line.strip_prefix("advance ") {
@@ -319,6 +325,9 @@ impl fmt::Display for CaseFile {
             if let Some(protocol) = case.only {
                 writeln!(f, "only {}", protocol.name())?;
             }
+            if !case.needs.is_empty() {
+                writeln!(f, "needs {}", case.needs.join(" "))?;
+            }
             if let Some(why) = &case.reference_fault {
                 writeln!(f, "reference-fault {why}")?;
             }
@@ -367,6 +376,7 @@ server --requirepass "a b"
 
 case first
 only RESP2
+needs set get
 # Why.
 > SET k "a\x00b" PXAT {now_ms+1000}
 < +OK

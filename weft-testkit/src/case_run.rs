@@ -1,6 +1,6 @@
 //! Plays written cases through a door and judges the answers.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use crate::case_file::{Case, CaseFile, Exchange, Item, MAIN_CONNECTION, Sent};
@@ -94,29 +94,62 @@ pub fn play(
             return Ok(Some(told(door, wrong)));
         }
     }
-    Ok(player.settle(explained)?.map(|wrong| told(door, wrong)))
+    if let Some(wrong) = player.settle(explained)? {
+        return Ok(Some(told(door, wrong)));
+    }
+    Ok(door.check()?.map(|came| {
+        let wrong = Wrong {
+            line: case.line,
+            sent: "(all of it)".to_owned(),
+            expected: "a sound engine".to_owned(),
+            came,
+        };
+        told(door, wrong)
+    }))
 }
 
-/// Plays all cases of a file; the number played, and what failed.
+/// What came of a file.
+#[derive(Debug, Default)]
+pub struct Played {
+    /// Cases played, each protocol counted.
+    pub count: usize,
+    /// Those that failed.
+    pub failures: Vec<Failure>,
+    /// Cases left out, with what the server lacks for them.
+    pub skipped: Vec<String>,
+}
+
+/// Plays all cases of a file. `commands` are those that the server has.
 pub fn play_file(
     place: &str,
     file: &CaseFile,
     door: &mut dyn Door,
+    commands: &BTreeSet<String>,
     is_reference: bool,
     explained: &mut Explained,
-) -> Result<(usize, Vec<Failure>), KitError> {
-    let mut count = 0;
-    let mut failures = Vec::new();
+) -> Result<Played, KitError> {
+    let mut played = Played::default();
     for case in &file.cases {
         if is_reference && case.reference_fault.is_some() && door.delivery() != Delivery::Single {
             continue;
         }
+        if let Some(missing) = case.needs.iter().find(|name| !commands.contains(*name)) {
+            played.skipped.push(format!("{} (no {missing})", case.name));
+            continue;
+        }
         for protocol in case.protocols() {
-            count += 1;
-            failures.extend(play(place, case, door, protocol, count as u64, explained)?);
+            played.count += 1;
+            played.failures.extend(play(
+                place,
+                case,
+                door,
+                protocol,
+                played.count as u64,
+                explained,
+            )?);
         }
     }
-    Ok((count, failures))
+    Ok(played)
 }
 
 struct Wrong {

@@ -65,8 +65,8 @@ impl Comparison {
 pub fn compare(reference: &mut Probe, subject: &mut Probe) -> Result<Comparison, KitError> {
     let mut comparison = Comparison::default();
     let told = &mut comparison;
-    let known = names(reference)?;
-    for name in names(subject)? {
+    let known = names(&reference.ask(&["COMMAND"])?)?;
+    for name in names(&subject.ask(&["COMMAND"])?)? {
         if !known.contains(&name) {
             told.differs(format!("{name}: the reference has no such command"));
             continue;

@@ -75,7 +75,7 @@ pub enum ArgumentKind {
 
 /// The commands that the reference describes and the server under test has, subcommands as rows of their own.
 pub fn read(reference: &mut Probe, subject: &mut Probe) -> Result<Vec<CommandRow>, KitError> {
-    let present = names(subject)?;
+    let present = names(&subject.ask(&["COMMAND"])?)?;
     let mut rows = Vec::new();
     for name in &present {
         let docs = reference.ask(&["COMMAND", "DOCS", name])?;
@@ -94,9 +94,8 @@ pub fn read(reference: &mut Probe, subject: &mut Probe) -> Result<Vec<CommandRow
     Ok(rows)
 }
 
-/// The names of all commands a server has, in lower case and sorted.
-pub fn names(server: &mut Probe) -> Result<BTreeSet<String>, KitError> {
-    let reply = server.ask(&["COMMAND"])?;
+/// The names in a reply to COMMAND, in lower case and sorted.
+pub fn names(reply: &Wire) -> Result<BTreeSet<String>, KitError> {
     let Some(list) = reply.elements() else {
         return Err(KitError::Unexpected(format!(
             "COMMAND is answered with {reply:?}"

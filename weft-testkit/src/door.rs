@@ -1,9 +1,11 @@
 //! Doors: the ways a request can take to an engine. Every case goes through every door, so a door added later
 //! reruns all of them.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::time::Duration;
 
+use crate::command_table;
 use crate::delivery::Delivery;
 use crate::error::KitError;
 use crate::probe::{Answer, Probe, Protocol};
@@ -17,6 +19,9 @@ pub trait Door {
     /// Empties every database.
     fn reset(&mut self) -> Result<(), KitError>;
 
+    /// The names of the commands behind the door, in lower case.
+    fn commands(&mut self) -> Result<BTreeSet<String>, KitError>;
+
     /// A new session, in RESP2.
     fn open(&mut self) -> Result<Box<dyn DoorSession>, KitError>;
 
@@ -25,6 +30,14 @@ pub trait Door {
 
     /// How requests are grouped and cut on the way.
     fn delivery(&self) -> Delivery;
+
+    /// Sets how requests are grouped and cut from now on.
+    fn set_delivery(&mut self, delivery: Delivery);
+
+    /// What is wrong behind the door after a case, beyond its replies.
+    fn check(&mut self) -> Result<Option<String>, KitError> {
+        Ok(None)
+    }
 }
 
 /// A session behind a door.
@@ -67,11 +80,6 @@ impl SocketDoor {
         })
     }
 
-    /// Sets how requests are grouped and cut from now on.
-    pub fn set_delivery(&mut self, delivery: Delivery) {
-        self.delivery = delivery;
-    }
-
     /// Sets how long sessions opened from now on wait for an answer.
     pub fn set_answer_timeout(&mut self, timeout: Duration) {
         self.answer_timeout = timeout;
@@ -97,6 +105,10 @@ impl Door for SocketDoor {
         }
     }
 
+    fn commands(&mut self) -> Result<BTreeSet<String>, KitError> {
+        command_table::names(&self.control.ask(&["COMMAND"])?)
+    }
+
     fn open(&mut self) -> Result<Box<dyn DoorSession>, KitError> {
         let mut probe = Probe::connect(&self.server, Protocol::Resp2)?;
         probe
@@ -113,6 +125,10 @@ impl Door for SocketDoor {
 
     fn delivery(&self) -> Delivery {
         self.delivery
+    }
+
+    fn set_delivery(&mut self, delivery: Delivery) {
+        self.delivery = delivery;
     }
 }
 

@@ -16,6 +16,7 @@ pub mod delivery;
 pub mod deviations;
 pub mod differential;
 pub mod door;
+pub mod engine_door;
 pub mod error;
 pub mod finding;
 pub mod folder;

@@ -2,7 +2,7 @@
 
 #![forbid(unsafe_code)]
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
@@ -13,7 +13,8 @@ use weft_testkit::command_docs;
 use weft_testkit::delivery::Delivery;
 use weft_testkit::deviations::Deviations;
 use weft_testkit::differential::{self, Pair, Plan};
-use weft_testkit::door::SocketDoor;
+use weft_testkit::door::{Door, SocketDoor};
+use weft_testkit::engine_door::EngineDoor;
 use weft_testkit::error::KitError;
 use weft_testkit::folder;
 use weft_testkit::oracle::Oracles;
@@ -40,6 +41,7 @@ weft-testkit COMMAND [OPTIONS]
       --findings N          distinct differences per family after which it is left (5)
   cases [FILE ...]        written cases through every door (default: all in weft-testkit/cases)
       --delivery NAME       as above; default: each
+      --door NAME           socket or engine; default: both for Weft, the socket for another server
   record FILE ...         fill the replies of case files in from the reference
   command-docs            COMMAND INFO and COMMAND DOCS of every command that the server has, against the reference
 
@@ -207,13 +209,18 @@ fn case_files(arguments: &Arguments) -> Result<Vec<PathBuf>, KitError> {
 }
 
 fn run_cases(arguments: &Arguments) -> Result<bool, KitError> {
-    let (reference, subject) = servers(arguments)?;
+    let only_engine = arguments.one("door") == Some("engine");
+    let (reference, subject) = if only_engine {
+        Default::default()
+    } else {
+        servers(arguments)?
+    };
     let deviations = Deviations::read(&folder::workspace())?;
     let mut explained = Explained {
         deviations,
         counts: BTreeMap::new(),
     };
-    let is_reference = reference == subject;
+    let is_reference = !only_engine && reference == subject;
     let (mut passed, mut failed) = (0, 0);
     for path in case_files(arguments)? {
         let file = CaseFile::read(&path)?;
@@ -224,21 +231,45 @@ fn run_cases(arguments: &Arguments) -> Result<bool, KitError> {
             .to_string();
         let mut server_arguments = file.server.clone();
         server_arguments.extend_from_slice(arguments.all("subject-arg"));
-        let mut door = SocketDoor::start(&subject, &server_arguments)?;
-        let mut played = 0;
-        let mut wrong = 0;
+        let mut doors: Vec<Box<dyn Door>> = Vec::new();
+        if !only_engine {
+            doors.push(Box::new(SocketDoor::start(&subject, &server_arguments)?));
+        }
+        // The engine in this process is the product's: it stands beside its server, not beside a reference.
+        if only_engine || (arguments.one("door").is_none() && arguments.one("subject").is_none()) {
+            doors.push(Box::new(EngineDoor::start(&server_arguments)?));
+        }
+        let (mut played, mut wrong) = (0, 0);
+        let mut skipped = BTreeSet::new();
         let start = Instant::now();
-        for delivery in deliveries(arguments)? {
-            door.set_delivery(delivery);
-            let (count, failures) =
-                case_run::play_file(&place, &file, &mut door, is_reference, &mut explained)?;
-            played += count;
-            wrong += failures.len();
-            failures.iter().for_each(|failure| println!("{failure}"));
+        for door in &mut doors {
+            let commands = door.commands()?;
+            for delivery in deliveries(arguments)? {
+                door.set_delivery(delivery);
+                let outcome = case_run::play_file(
+                    &place,
+                    &file,
+                    door.as_mut(),
+                    &commands,
+                    is_reference,
+                    &mut explained,
+                )?;
+                played += outcome.count;
+                wrong += outcome.failures.len();
+                skipped.extend(outcome.skipped);
+                outcome
+                    .failures
+                    .iter()
+                    .for_each(|failure| println!("{failure}"));
+            }
+        }
+        for case in &skipped {
+            println!("  {place}: skipped: {case}");
         }
         println!(
-            "{place}: {} cases, {played} times played, {wrong} failed, {:.1} s",
+            "{place}: {} cases, {played} times played, {wrong} failed, {} skipped, {:.1} s",
             file.cases.len(),
+            skipped.len(),
             start.elapsed().as_secs_f64()
         );
         passed += played - wrong;
@@ -270,7 +301,7 @@ fn run_record(arguments: &Arguments) -> Result<bool, KitError> {
 fn run_command_docs(arguments: &Arguments) -> Result<bool, KitError> {
     let (reference, subject) = servers(arguments)?;
     let pair = Pair::start(&reference, &subject, arguments.all("subject-arg"))?;
-    let mut failed = std::collections::BTreeSet::new();
+    let mut failed = BTreeSet::new();
     let mut compared = 0;
     for protocol in Protocol::ALL {
         let [mut reference, mut subject] = pair.connect(protocol)?;

@@ -78,9 +78,17 @@ impl Kind {
 impl Wire {
     /// Reads one whole reply; `None` unless `bytes` are exactly one reply in its one canonical writing.
     pub fn scan(bytes: &[u8]) -> Option<Self> {
+        Self::scan_first(bytes)
+            .filter(|(_, length)| *length == bytes.len())
+            .map(|(wire, _)| wire)
+    }
+
+    /// Reads the reply that `bytes` begin with, and its length; `None` unless it is whole and canonical.
+    pub fn scan_first(bytes: &[u8]) -> Option<(Self, usize)> {
         let mut rest = bytes;
         let wire = Self::scan_one(&mut rest, 0)?;
-        (rest.is_empty() && wire.to_bytes() == bytes).then_some(wire)
+        let length = bytes.len() - rest.len();
+        (wire.to_bytes() == bytes[..length]).then_some((wire, length))
     }
 
     fn scan_one(rest: &mut &[u8], depth: usize) -> Option<Self> {
