@@ -269,12 +269,20 @@ fn play(
         for server in &mut servers {
             manner.delivery.send(server.as_mut(), &bytes, &mut random)?;
         }
+        let mut difference = None;
         for (index, step) in steps.iter().enumerate().take(end).skip(start) {
             let [reference, subject] = &mut servers;
             let answers = [reference.read()?, subject.read()?];
             tally.errors += usize::from(answers[0].reply().is_some_and(Wire::is_error));
             for (hung, answer) in pair.hung.iter_mut().zip(&answers) {
                 *hung |= *answer == Answer::Nothing;
+            }
+            if difference.is_some() {
+                // The rest of the batch is waited for, or it would run into the next round.
+                if answers.iter().all(|answer| answer.reply().is_none()) {
+                    break;
+                }
+                continue;
             }
             let result = compare(
                 rule(&step.command),
@@ -289,13 +297,16 @@ fn play(
                     *tally.deviations.entry(id.to_owned()).or_default() += 1;
                     continue;
                 }
-                return Ok(Some(Difference {
+                difference = Some(Difference {
                     index,
                     command: step.command.clone(),
                     what,
                     answers: Some(answers),
-                }));
+                });
             }
+        }
+        if difference.is_some() {
+            return Ok(difference);
         }
         if let Some(last) = steps.get(end - 1)
             && matches!(last.after, After::Touch | After::Expire)
