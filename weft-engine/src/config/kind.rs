@@ -6,7 +6,9 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use super::number;
+use weft_data::number::{parse_f64, parse_i64};
+
+use super::{number, syntax};
 
 /// How values of a parameter are written, bounded and shown.
 #[derive(Clone, Copy, Debug)]
@@ -238,6 +240,15 @@ impl fmt::Debug for Value {
     }
 }
 
+/// Where a value comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Door {
+    /// A line of a file or an option: one word that stands for several is split as a line is, and save points collect.
+    Line,
+    /// `CONFIG SET`: such a word is split at every single space, and the value replaces the old one.
+    Set,
+}
+
 /// Why a value was not accepted, in Redis's words.
 pub type Reason = Cow<'static, str>;
 
@@ -246,7 +257,7 @@ const BIND_ADDRESSES_MAX: usize = 16;
 const MEMORY_OR_PERCENT_MIN: i64 = -100;
 
 impl Kind {
-    /// Whether a value may be several words; a single one is then split at spaces.
+    /// Whether a value may be several words; a single one is then split again.
     fn takes_words(self) -> bool {
         matches!(
             self,
@@ -261,24 +272,27 @@ impl Kind {
     }
 
     /// Parses the arguments of a line, or the one value of `CONFIG SET`. `current` is what a value that names only a part
-    /// (one class of output limits) is completed from. With `accumulate`, save points are added to the current ones.
+    /// (one class of output limits) is completed from.
     pub(super) fn parse(
         self,
         arguments: &[&[u8]],
         current: &Value,
-        accumulate: bool,
+        door: Door,
     ) -> Result<Value, Reason> {
         if self.takes_words() {
-            let split;
-            let words = match arguments {
-                [] | [b""] => &[],
-                [one] => {
-                    split = one.split(|&byte| byte == b' ').collect::<Vec<_>>();
-                    split.as_slice()
+            return match arguments {
+                [] | [b""] => self.parse_words(&[], current, door),
+                [one] if door == Door::Line => {
+                    let words = syntax::split(one).unwrap_or_default();
+                    let words: Vec<_> = words.iter().map(Vec::as_slice).collect();
+                    self.parse_words(&words, current, door)
                 }
-                several => several,
+                [one] => {
+                    let words: Vec<_> = one.split(|&byte| byte == b' ').collect();
+                    self.parse_words(&words, current, door)
+                }
+                several => self.parse_words(several, current, door),
             };
-            return self.parse_words(words, current, accumulate);
         }
         match arguments {
             [one] => self.parse_one(one),
@@ -303,7 +317,7 @@ impl Kind {
                 unit: Unit::Plain,
                 unsigned,
             } => {
-                let value = number::strict_i64(text).ok_or(NOT_AN_INTEGER)?;
+                let value = parse_i64(text).ok_or(NOT_AN_INTEGER)?;
                 bounded(value, min, max, unsigned)
             }
             Kind::Integer {
@@ -313,15 +327,20 @@ impl Kind {
                 unsigned,
             } => {
                 let value = match text {
-                    [b'-', ..] if min < 0 => number::strict_i64(text),
+                    [b'-', ..] if min < 0 => parse_i64(text),
                     _ => number::memory(text).map(|bytes| bytes as i64),
                 };
-                bounded(value.ok_or("argument must be a memory value")?, min, max, unsigned)
+                bounded(
+                    value.ok_or("argument must be a memory value")?,
+                    min,
+                    max,
+                    unsigned,
+                )
             }
             Kind::MemoryOrPercent => {
                 let error = "argument must be a memory or percent value";
                 let value = match text {
-                    [digits @ .., b'%'] => match number::strict_i64(digits) {
+                    [digits @ .., b'%'] => match parse_i64(digits) {
                         Some(percent) if percent >= 0 => -percent,
                         _ => return Err(error.into()),
                     },
@@ -347,12 +366,7 @@ impl Kind {
                 if text.eq_ignore_ascii_case(b"auto") {
                     return Ok(Value::Integer(0));
                 }
-                bounded(
-                    number::strict_i64(text).ok_or(NOT_AN_INTEGER)?,
-                    1,
-                    max,
-                    false,
-                )
+                bounded(parse_i64(text).ok_or(NOT_AN_INTEGER)?, 1, max, false)
             }
             Kind::Choice { words, also } => words
                 .iter()
@@ -411,12 +425,7 @@ impl Kind {
         }
     }
 
-    fn parse_words(
-        self,
-        words: &[&[u8]],
-        current: &Value,
-        accumulate: bool,
-    ) -> Result<Value, Reason> {
+    fn parse_words(self, words: &[&[u8]], current: &Value, door: Door) -> Result<Value, Reason> {
         match self {
             Kind::ShutdownFlags => {
                 let names = || SHUTDOWN_FLAGS.iter().map(|(name, _)| *name);
@@ -447,7 +456,7 @@ impl Kind {
                     words.iter().map(|word| Box::from(*word)).collect(),
                 ))
             }
-            Kind::SavePoints => parse_save_points(words, current, accumulate),
+            Kind::SavePoints => parse_save_points(words, current, door),
             Kind::OutputLimits => parse_output_limits(words, current),
             Kind::OomScores => {
                 let [first, second, third] = words else {
@@ -468,7 +477,7 @@ impl Kind {
             Kind::Percentiles => {
                 let mut percentiles = Vec::with_capacity(words.len());
                 for word in words {
-                    let value = number::float(word)
+                    let value = parse_f64(word)
                         .ok_or("Invalid latency-tracking-info-percentiles parameters")?;
                     if !(0.0..=100.0).contains(&value) {
                         return Err(
@@ -576,10 +585,10 @@ fn one_of<'a>(words: impl Iterator<Item = &'a str>) -> Reason {
     .into()
 }
 
-fn parse_save_points(words: &[&[u8]], current: &Value, accumulate: bool) -> Result<Value, Reason> {
+fn parse_save_points(words: &[&[u8]], current: &Value, door: Door) -> Result<Value, Reason> {
     let error = || Reason::from("Invalid save parameters");
     let mut points = match current {
-        Value::SavePoints(points) if accumulate && !words.is_empty() => points.to_vec(),
+        Value::SavePoints(points) if door == Door::Line && !words.is_empty() => points.to_vec(),
         _ => Vec::new(),
     };
     let pairs = words.chunks_exact(2);
