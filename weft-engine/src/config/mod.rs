@@ -11,9 +11,11 @@ mod command_line;
 mod kind;
 mod load;
 mod number;
+mod parse;
 mod reference;
 mod rewrite;
 mod settings;
+mod show;
 mod syntax;
 mod table;
 #[cfg(test)]
@@ -26,12 +28,13 @@ use std::sync::{Arc, LazyLock};
 use weft_data::glob;
 
 pub use command_line::{CommandLine, Invocation, usage};
-use kind::Door;
 pub use kind::{
-    EVENT_CLASSES, EVENTS_ALL, Kind, OUTPUT_CLASSES, OutputLimit, Reason, SHUTDOWN_FLAGS,
-    SavePoint, Unit, Value,
+    EVENT_CLASSES, EVENTS_ALL, Kind, OUTPUT_CLASSES, OutputLimit, SHUTDOWN_FLAGS, SavePoint, Unit,
+    Value,
 };
 pub use load::{ConfigurationFiles, Directive, Origin, Source, StartError, directives};
+use parse::Door;
+pub use parse::Reason;
 pub use reference::{reference_is_current, reference_page};
 pub use settings::{LogLevel, Permission, Settings, Supervisor};
 pub use table::{Access, Parameter, ParameterId, RETIRED, Stage};

@@ -6,8 +6,9 @@
 
 use std::collections::{HashMap, VecDeque};
 
-use super::kind::{self, Kind, OUTPUT_CLASSES, Unit, Value};
+use super::kind::{Kind, OUTPUT_CLASSES, Unit, Value};
 use super::settings::{Settings, default_value};
+use super::show::shutdown_words;
 use super::syntax::is_plain;
 use super::table::ParameterId;
 use super::{lookup, number, syntax};
@@ -156,7 +157,7 @@ pub(super) fn line(id: ParameterId, value: &Value) -> String {
         ) => number::memory_text(bytes.unsigned_abs()),
         (_, Value::Text(text)) => syntax::quote(text),
         (Kind::KeyspaceEvents, value) => syntax::quote(&id.parameter().kind.show(value, 0)),
-        (_, Value::Flags(flags)) => kind::shutdown_words(*flags),
+        (_, Value::Flags(flags)) => shutdown_words(*flags),
         (_, Value::Words(words)) if words.is_empty() => "\"\"".to_owned(),
         // A single word is split again when it is read.
         (_, Value::Words(words)) if words.len() == 1 && !is_plain(&words[0]) => {

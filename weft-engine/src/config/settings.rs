@@ -4,7 +4,8 @@
 
 use std::sync::LazyLock;
 
-use super::kind::{Door, Kind, OutputLimit, Value};
+use super::kind::{Kind, OutputLimit, Value};
+use super::parse::Door;
 use super::table::ParameterId;
 
 /// The values of all parameters at one moment.

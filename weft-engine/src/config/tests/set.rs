@@ -77,7 +77,8 @@ fn names_are_checked_before_values_and_all_or_nothing_changes() {
             "ERR Unknown option or number of arguments for CONFIG SET - '{name}'"
         ))
     };
-    let cases: [(&[&str], Result<Vec<&str>, String>); 20] = [
+    type Outcome = Result<Vec<&'static str>, String>;
+    let cases: [(&[&str], Outcome); 20] = [
         (&["nosuch", "1"], unknown("nosuch")),
         (
             &["maxmemory", "1", "hz"],
@@ -135,7 +136,6 @@ fn names_are_checked_before_values_and_all_or_nothing_changes() {
     for (arguments, expected) in cases {
         let before = config.settings().clone();
         let found = set(&mut config, arguments);
-        let expected: Result<Vec<&str>, String> = expected;
         assert_eq!(found, expected, "{arguments:?}");
         if found.is_err() {
             assert!(Arc::ptr_eq(&before, config.settings()), "{arguments:?}");
