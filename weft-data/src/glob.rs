@@ -126,14 +126,7 @@ fn match_class(class: &[u8], byte: u8, nocase: bool) -> Option<&[u8]> {
                 break;
             }
             [first, b'-', last, next @ ..] => {
-                // The ends are ordered before they are folded: [Z-a] is empty without case.
-                let (low, high) = (*first.min(last), *first.max(last));
-                found |= if nocase {
-                    let folded = byte.to_ascii_lowercase();
-                    low.to_ascii_lowercase() <= folded && folded <= high.to_ascii_lowercase()
-                } else {
-                    low <= byte && byte <= high
-                };
+                found |= in_range(*first, *last, byte, nocase);
                 next
             }
             [literal, next @ ..] => {
@@ -143,6 +136,20 @@ fn match_class(class: &[u8], byte: u8, nocase: bool) -> Option<&[u8]> {
         };
     }
     (found != negated).then_some(rest)
+}
+
+/// Whether `byte` lies between two bytes given in either order. Bytes above 127 are negative, as C's `char` is on
+/// x86-64. The ends are ordered before they are folded: `[Z-a]` is empty without case.
+fn in_range(first: u8, last: u8, byte: u8, nocase: bool) -> bool {
+    let fold = |byte: i8| {
+        if nocase {
+            (byte as u8).to_ascii_lowercase() as i8
+        } else {
+            byte
+        }
+    };
+    let (first, last) = (first as i8, last as i8);
+    fold(first.min(last)) <= fold(byte as i8) && fold(byte as i8) <= fold(first.max(last))
 }
 
 fn same(left: u8, right: u8, nocase: bool) -> bool {

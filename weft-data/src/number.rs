@@ -92,10 +92,10 @@ pub fn parse_u64(text: &[u8]) -> Option<u64> {
 /// Besides the canonical form: leading whitespace, `+`, leading zeros, anything after a NUL, and negative numbers
 /// modulo 2^64 unless they are a canonical i64 (`-1` is refused, `-01` is 18446744073709551615).
 pub fn parse_u64_lenient(text: &[u8]) -> Option<u64> {
+    let text = until_nul(text);
     if let Some(value) = parse_i64(text) {
         return u64::try_from(value).ok();
     }
-    let text = until_nul(text);
     let blank = |byte: &u8| matches!(byte, b' ' | b'\t' | b'\n' | 0x0b | 0x0c | b'\r');
     let start = text.iter().position(|byte| !blank(byte))?;
     let (negative, digits) = match text.get(start..)? {
@@ -198,7 +198,7 @@ pub fn parse_f64(text: &[u8]) -> Option<f64> {
         return Some(if negative { -value } else { value });
     }
     let value = parse_decimal_f64(text)?;
-    if value.is_infinite() && !matches!(magnitude, [b'i' | b'I', ..]) {
+    if value.is_infinite() && !matches!(magnitude, [.., b'f' | b'F' | b'y' | b'Y']) {
         return None;
     }
     if value == 0.0 {
@@ -291,8 +291,12 @@ fn lay_out(digits: &[u8], exponent: i32, text: &mut NumberText) {
     );
 }
 
-/// C's decimal float syntax is also the standard library's, NaN apart.
+/// C's decimal float syntax, which is also the standard library's, NaN apart. Redis 8.2 reads `-+inf` too.
 fn parse_decimal_f64(text: &[u8]) -> Option<f64> {
+    if let [b'-', b'+', name @ ..] = text {
+        let infinite = name.eq_ignore_ascii_case(b"inf") || name.eq_ignore_ascii_case(b"infinity");
+        return infinite.then_some(f64::NEG_INFINITY);
+    }
     let value: f64 = std::str::from_utf8(text).ok()?.parse().ok()?;
     (!value.is_nan()).then_some(value)
 }

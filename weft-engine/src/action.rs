@@ -78,4 +78,8 @@ pub struct ProcessFacts {
     pub system_cpu_us: u64,
     /// The program's path.
     pub executable: String,
+    /// The allocator's name and version.
+    pub allocator: String,
+    /// The driver of sockets in use: `epoll` or `io_uring`.
+    pub io_driver: String,
 }

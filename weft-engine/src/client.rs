@@ -2,10 +2,22 @@
 
 use weft_resp::Protocol;
 
+/// Where a connection comes from.
+#[derive(Clone, Debug)]
+pub struct Origin {
+    /// The client's address as CLIENT LIST shows it: `127.0.0.1:50000`, `[::1]:50000` or `/path/to/socket:0`.
+    pub address: Box<str>,
+    /// The server's address of this connection, likewise.
+    pub local_address: Box<str>,
+    /// Whether the client is on this machine: loopback or a Unix socket.
+    pub local: bool,
+}
+
 /// One connected client.
 #[derive(Debug)]
 pub struct Client {
     id: u64,
+    origin: Origin,
     authenticated: bool,
     closing: bool,
     /// The selected database.
@@ -23,9 +35,10 @@ pub struct Client {
 impl Client {
     /// A client that has just connected; `authenticated` if no password is asked for.
     #[must_use]
-    pub fn new(id: u64, authenticated: bool) -> Self {
+    pub fn new(id: u64, origin: Origin, authenticated: bool) -> Self {
         Self {
             id,
+            origin,
             authenticated,
             closing: false,
             database: 0,
@@ -42,6 +55,12 @@ impl Client {
         self.id
     }
 
+    /// Where it comes from.
+    #[must_use]
+    pub const fn origin(&self) -> &Origin {
+        &self.origin
+    }
+
     /// Whether commands other than those for authentication may run.
     #[must_use]
     pub const fn authenticated(&self) -> bool {
@@ -53,11 +72,13 @@ impl Client {
         self.authenticated = true;
     }
 
-    /// Back to the state of a new connection; `authenticated` as for a new one.
+    /// Back to the state of a new connection, except what the client library said of itself; `authenticated` as for a
+    /// new one.
     pub fn reset(&mut self, authenticated: bool) {
-        let (library_name, library_version) =
-            (std::mem::take(&mut self.library_name), std::mem::take(&mut self.library_version));
-        *self = Self { library_name, library_version, ..Self::new(self.id, authenticated) };
+        self.authenticated = authenticated;
+        self.database = 0;
+        self.protocol = Protocol::Resp2;
+        self.name = Box::default();
     }
 
     /// Closes the connection once what has been replied so far is sent; nothing after it is run.

@@ -1,9 +1,10 @@
 //! Every error text that a client can see from a command.
 
 use std::borrow::Cow;
-use std::fmt;
 
-/// Why a command was refused or failed. `Display` gives the whole text a client reads, error code first.
+use weft_resp::Args;
+
+/// Why a command was refused or failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum CommandError {
@@ -25,46 +26,52 @@ pub enum CommandError {
     InvalidExpire(&'static str),
     /// Too few or too many arguments for the named command (`container|subcommand` for a subcommand).
     WrongArity(Box<str>),
-    /// No command of that name.
-    UnknownCommand(Box<str>),
-    /// The container has no subcommand of that name.
-    UnknownSubcommand(Box<str>),
     /// Authentication is needed first.
     NotAuthenticated,
     /// A fixed text.
     Text(&'static str),
-    /// A composed text.
-    Composed(Box<str>),
+    /// A composed text, which may quote any bytes of the client's.
+    Composed(Box<[u8]>),
 }
+
+/// How much of a client's bytes an error echoes, from Redis.
+const ECHO_MAX: usize = 128;
 
 impl CommandError {
     /// No command of the name `args[0]`: names it and the first arguments, as much as is safe to echo.
     #[must_use]
-    pub fn unknown_command(args: weft_resp::Args<'_>) -> Self {
-        const ECHOED_MAX: usize = 128;
-        let clip = |text: &[u8], most: usize| -> String { String::from_utf8_lossy(&text[..text.len().min(most)]).into_owned() };
-        let mut echoed = String::new();
+    pub fn unknown_command(args: Args<'_>) -> Self {
+        let mut echoed = Vec::new();
         for argument in args.iter().skip(1) {
-            if echoed.len() >= ECHOED_MAX {
+            if echoed.len() >= ECHO_MAX {
                 break;
             }
-            let room = ECHOED_MAX - echoed.len();
-            echoed.push_str(&format!("'{}' ", clip(argument, room)));
+            let room = ECHO_MAX - echoed.len();
+            echoed.push(b'\'');
+            echoed.extend_from_slice(clip(argument, room));
+            echoed.extend_from_slice(b"' ");
         }
-        let name = clip(args.get(0).unwrap_or_default(), ECHOED_MAX);
-        Self::UnknownCommand(format!("'{name}', with args beginning with: {echoed}").into())
+        let name = clip(args.get(0).unwrap_or_default(), ECHO_MAX);
+        let parts = [b"ERR unknown command '", name, b"', with args beginning with: ", &echoed];
+        Self::Composed(parts.concat().into())
     }
 
     /// The container's subcommand `word` does not exist.
     #[must_use]
     pub fn unknown_subcommand(container: &str, word: &[u8]) -> Self {
-        let word = String::from_utf8_lossy(&word[..word.len().min(128)]);
-        Self::UnknownSubcommand(format!("'{word}'. Try {} HELP.", container.to_ascii_uppercase()).into())
+        let help = format!("'. Try {} HELP.", container.to_ascii_uppercase());
+        Self::quoting("ERR unknown subcommand '", clip(word, ECHO_MAX), &help)
     }
-}
 
-impl fmt::Display for CommandError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    /// A text that quotes some of the client's bytes.
+    #[must_use]
+    pub fn quoting(before: &str, quoted: &[u8], after: &str) -> Self {
+        Self::Composed([before.as_bytes(), quoted, after.as_bytes()].concat().into())
+    }
+
+    /// The whole text that a client reads, error code first.
+    #[must_use]
+    pub fn text(&self) -> Cow<'_, [u8]> {
         let text: Cow<'_, str> = match self {
             Self::Syntax => "ERR syntax error".into(),
             Self::NotInteger => "ERR value is not an integer or out of range".into(),
@@ -75,14 +82,17 @@ impl fmt::Display for CommandError {
             Self::StringTooLong => "ERR string exceeds maximum allowed size (proto-max-bulk-len)".into(),
             Self::InvalidExpire(command) => format!("ERR invalid expire time in '{command}' command").into(),
             Self::WrongArity(command) => format!("ERR wrong number of arguments for '{command}' command").into(),
-            Self::UnknownCommand(echo) => format!("ERR unknown command {echo}").into(),
-            Self::UnknownSubcommand(echo) => format!("ERR unknown subcommand {echo}").into(),
             Self::NotAuthenticated => "NOAUTH Authentication required.".into(),
             Self::Text(text) => (*text).into(),
-            Self::Composed(text) => (&**text).into(),
+            Self::Composed(text) => return (&**text).into(),
         };
-        f.write_str(&text)
+        match text {
+            Cow::Borrowed(text) => text.as_bytes().into(),
+            Cow::Owned(text) => text.into_bytes().into(),
+        }
     }
 }
 
-impl std::error::Error for CommandError {}
+fn clip(text: &[u8], most: usize) -> &[u8] {
+    &text[..text.len().min(most)]
+}

@@ -13,6 +13,7 @@ pub mod config;
 pub mod dispatch;
 pub mod engine;
 pub mod error;
+pub mod identity;
 pub mod journal;
 pub mod session;
 pub mod statistics;

@@ -6,7 +6,7 @@
 use weft_resp::{Limits, ProtocolError, RequestParser, Source, Writer};
 use weft_rope::Output;
 
-use crate::client::Client;
+use crate::client::{Client, Origin};
 use crate::clock::Clock;
 use crate::dispatch;
 use crate::engine::{Engine, WorkerState};
@@ -34,8 +34,8 @@ pub enum Verdict {
 impl Session {
     /// A new connection's session. `id` is unique since the start.
     #[must_use]
-    pub fn new(engine: &Engine, id: u64) -> Self {
-        Self { parser: RequestParser::new(), client: Client::new(id, engine.open_to_all()) }
+    pub fn new(engine: &Engine, id: u64, origin: Origin) -> Self {
+        Self { parser: RequestParser::new(), client: Client::new(id, origin, engine.open_to_all()) }
     }
 
     /// The client's state.
@@ -98,7 +98,7 @@ impl Session {
         loop {
             requests.clear();
             let parsed = self.parser.parse(source, &self.limits(worker), self.batch_max(), &mut requests);
-            dispatch::run(engine, worker, &mut self.client, clock, &requests, source.bytes(), out);
+            dispatch::run(engine, worker, &mut self.client, clock, &requests, source, out);
             match parsed {
                 _ if self.client.closing() => break,
                 Ok(true) => {}
@@ -128,7 +128,7 @@ impl Session {
 
     fn refuse(&mut self, engine: &Engine, worker: &WorkerState, error: &ProtocolError, out: &mut Output) {
         worker.statistics(engine).error_replies.add(1);
-        Writer::new(out, self.client.protocol).error(&format!("ERR {error}"));
+        Writer::new(out, self.client.protocol).error_bytes(&[b"ERR ".as_slice(), &error.message()].concat());
         self.client.close_after_reply();
     }
 

@@ -1,24 +1,28 @@
 //! Doubles as Redis prints them on the wire.
 //!
 //! Owns the choice between plain and exponent notation, which is Redis's own: found by asking Redis 8.2. Integers of
-//! up to 2^62 are printed in full. Otherwise, with D shortest digits times 10^K: plain with zeroes appended when K is
-//! not negative and fewer than seven zeroes would follow the first D digits, plain with a decimal point when K is above
-//! -7 or the magnitude lies between 1e-3 and 1e4, otherwise with an exponent that carries its sign.
+//! up to 2^62 are printed in full. Otherwise the digits times 10^K are plain with K zeroes appended when K is 0 to 7,
+//! plain with a decimal point when K is -6 to -1 or the magnitude lies between 1e-3 and 1e4, and else have an exponent,
+//! which always carries a sign.
+
+use crate::grisu;
 
 /// Room for any text: sign, 17 digits, a point, zeroes or an exponent.
-pub(crate) const TEXT_MAX: usize = 32;
+const TEXT_MAX: usize = 32;
 
 /// Doubles of at most this magnitude that are integers are printed as integers.
 const INTEGER_MAX: f64 = 4_611_686_018_427_387_904.0;
 
-/// A double's text.
-pub(crate) struct Text {
+/// A double's text; see [`double_text`].
+#[derive(Clone, Copy)]
+pub struct DoubleText {
     bytes: [u8; TEXT_MAX],
     len: usize,
 }
 
-impl Text {
-    pub(crate) fn as_bytes(&self) -> &[u8] {
+impl DoubleText {
+    /// The text as ASCII; at most 25 bytes.
+    pub fn as_bytes(&self) -> &[u8] {
         &self.bytes[..self.len]
     }
 
@@ -37,9 +41,10 @@ impl Text {
     }
 }
 
-/// The text of `value`: `inf`, `-inf`, `nan`, or its shortest digits that read back as the same double.
-pub(crate) fn text(value: f64) -> Text {
-    let mut text = Text {
+/// The text of `value` as Redis prints it: `inf`, `-inf`, `nan`, or digits that read back as the same double, for
+/// example `0.1`, `3`, `1e+100`.
+pub fn double_text(value: f64) -> DoubleText {
+    let mut text = DoubleText {
         bytes: [0; TEXT_MAX],
         len: 0,
     };
@@ -56,16 +61,13 @@ pub(crate) fn text(value: f64) -> Text {
 }
 
 /// Prints a finite `value` that is not zero.
-fn fraction(value: f64, text: &mut Text) {
+fn fraction(value: f64, text: &mut DoubleText) {
     if value < 0.0 {
         text.push(b'-');
     }
-    let Digits {
-        digits,
-        count,
-        exponent,
-    } = shortest(value.abs());
-    let digits = &digits[..count];
+    let found = grisu::digits(value.abs());
+    let (digits, exponent) = (found.as_bytes(), found.exponent);
+    let count = digits.len();
     // The power of ten of the first digit.
     let power = exponent + count as i32 - 1;
     if exponent >= 0 && power < count as i32 + 7 {
@@ -92,44 +94,4 @@ fn fraction(value: f64, text: &mut Text) {
         text.push(if power < 0 { b'-' } else { b'+' });
         text.extend(itoa::Buffer::new().format(power.unsigned_abs()).as_bytes());
     }
-}
-
-/// `digits[..count]` times 10 to the power of `exponent`; the first and the last digit are not zero.
-struct Digits {
-    digits: [u8; 17],
-    count: usize,
-    exponent: i32,
-}
-
-/// The shortest digits of a positive finite `value`.
-fn shortest(value: f64) -> Digits {
-    let mut buffer = zmij::Buffer::new();
-    let printed = buffer.format_finite(value);
-    let (mantissa, exponent) = printed.split_once('e').unwrap_or((printed, "0"));
-    let mut exponent: i32 = exponent.parse().expect("an exponent that was just printed");
-    let (whole, part) = mantissa.split_once('.').unwrap_or((mantissa, ""));
-    exponent -= part.len() as i32;
-    // The mantissa may carry zeroes at either end: `0.001`, `1.0`, `120.0`.
-    let all = whole.bytes().chain(part.bytes());
-    let mut out = Digits {
-        digits: [0; 17],
-        count: 0,
-        exponent,
-    };
-    let mut zeroes = 0;
-    for digit in all.skip_while(|digit| *digit == b'0') {
-        if digit == b'0' {
-            zeroes += 1;
-            continue;
-        }
-        while zeroes > 0 {
-            out.digits[out.count] = b'0';
-            out.count += 1;
-            zeroes -= 1;
-        }
-        out.digits[out.count] = digit;
-        out.count += 1;
-    }
-    out.exponent += zeroes;
-    out
 }

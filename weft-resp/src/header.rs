@@ -35,22 +35,28 @@ pub(crate) fn line_end(rest: &[u8]) -> LineEnd {
     }
 }
 
-/// Reads `rest` as one type byte, one or two digits, a carriage return and any byte: the number and how many bytes
+/// Reads `rest` as one type byte, one to three digits, a carriage return and any byte: the number and how many bytes
 /// that took. `None` when it is anything else, also when it is valid but longer.
 #[inline(always)]
 pub(crate) fn short(rest: &[u8]) -> Option<(usize, usize)> {
-    let &[_, first, second, third, _, ..] = rest else {
+    let &[_, first, second, third, fourth, ..] = rest else {
         return None;
     };
     let first = first.wrapping_sub(b'0');
-    let digit = second.wrapping_sub(b'0');
     if second == b'\r' && first <= 9 {
-        Some((usize::from(first), 4))
-    } else if third == b'\r' && first.wrapping_sub(1) < 9 && digit <= 9 {
-        Some((usize::from(first) * 10 + usize::from(digit), 5))
-    } else {
-        None
+        return Some((usize::from(first), 4));
     }
+    let digit = second.wrapping_sub(b'0');
+    let two = usize::from(first) * 10 + usize::from(digit);
+    let leading = first.wrapping_sub(1) < 9 && digit <= 9;
+    if third == b'\r' && leading {
+        return Some((two, 5));
+    }
+    let digit = third.wrapping_sub(b'0');
+    if fourth == b'\r' && leading && digit <= 9 && rest.len() > 5 {
+        return Some((two * 10 + usize::from(digit), 6));
+    }
+    None
 }
 
 /// `digits` as an integer in Redis's strict syntax: no plus sign, no leading zero, no space, no `-0`.

@@ -13,6 +13,7 @@ mod args;
 mod decode;
 mod double;
 mod error;
+mod grisu;
 mod header;
 mod inline;
 mod parser;
@@ -22,6 +23,7 @@ mod writer;
 
 pub use args::{Args, ArgsIter, OwnedArgs, Requests};
 pub use decode::{DecodeError, DecodeLimits, Reply, decode_reply, decode_reply_within};
+pub use double::{DoubleText, double_text};
 pub use error::ProtocolError;
 pub use parser::{LARGE_ARGUMENT_BYTES, Limits, RequestParser, Source};
 pub use protocol::Protocol;

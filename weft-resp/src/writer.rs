@@ -3,6 +3,8 @@
 //! Owns the encoding of every reply type, with what RESP2 gets in place of the types it lacks. Does not know commands.
 //! The frequent ones (bulk strings, integers, array headers) are a few plain stores into the output's tail.
 
+use std::ops::Range;
+
 use weft_rope::{Mark, Output, Rope};
 
 use crate::double;
@@ -37,6 +39,11 @@ impl<'a> Writer<'a> {
     #[inline]
     pub fn new(out: &'a mut Output, protocol: Protocol) -> Writer<'a> {
         Writer { out, protocol }
+    }
+
+    /// From here on replies are written in `protocol`.
+    pub fn set_protocol(&mut self, protocol: Protocol) {
+        self.protocol = protocol;
     }
 
     /// `+text`. Line ends in `text` become spaces.
@@ -89,6 +96,13 @@ impl<'a> Writer<'a> {
         self.out.tail().extend_from_slice(b"\r\n");
     }
 
+    /// A bulk string holding a part of `rope`, lent to the output when it is long.
+    pub fn bulk_rope_range(&mut self, rope: &Rope, range: Range<usize>) {
+        header(self.out.tail(), b'$', range.len());
+        self.out.push_rope_range(rope, range);
+        self.out.tail().extend_from_slice(b"\r\n");
+    }
+
     /// A bulk string holding `value` in decimal.
     #[inline]
     pub fn bulk_integer(&mut self, value: i64) {
@@ -97,7 +111,7 @@ impl<'a> Writer<'a> {
 
     /// A bulk string holding `value` as [`Writer::double`] prints it.
     pub fn bulk_double(&mut self, value: f64) {
-        self.bulk(double::text(value).as_bytes());
+        self.bulk(double::double_text(value).as_bytes());
     }
 
     /// The absence of a value: `_`, in RESP2 the null bulk string `$-1`.
@@ -154,7 +168,7 @@ impl<'a> Writer<'a> {
 
     /// `,value`, in RESP2 a bulk string: `inf`, `-inf`, `nan` or the shortest digits that read back the same.
     pub fn double(&mut self, value: f64) {
-        let text = double::text(value);
+        let text = double::double_text(value);
         match self.protocol {
             Protocol::Resp2 => self.bulk(text.as_bytes()),
             Protocol::Resp3 => self.line(b',', text.as_bytes()),
@@ -250,13 +264,16 @@ impl<'a> Writer<'a> {
     }
 
     #[inline]
-    fn by_protocol(&mut self, resp2: &[u8], resp3: &[u8]) {
-        let bytes = if self.protocol == Protocol::Resp3 {
-            resp3
-        } else {
-            resp2
-        };
-        self.out.tail().extend_from_slice(bytes);
+    fn by_protocol<const RESP2: usize, const RESP3: usize>(
+        &mut self,
+        resp2: &[u8; RESP2],
+        resp3: &[u8; RESP3],
+    ) {
+        // Arrays, not slices: each branch is then one store.
+        match self.protocol {
+            Protocol::Resp2 => self.out.tail().extend_from_slice(resp2),
+            Protocol::Resp3 => self.out.tail().extend_from_slice(resp3),
+        }
     }
 
     /// A line of `text`, in which line ends become spaces.
@@ -287,7 +304,7 @@ pub(crate) fn header(tail: &mut Vec<u8>, kind: u8, count: usize) {
     number_line(tail, kind, count as i64);
 }
 
-/// Appends `kind`, `value` and a line end. Numbers below 100 are one store of eight bytes, cut to size.
+/// Appends `kind`, `value` and a line end. Numbers below 1000 are one store of eight bytes, cut to size.
 #[inline]
 fn number_line(tail: &mut Vec<u8>, kind: u8, value: i64) {
     if (0..10).contains(&value) {
@@ -305,17 +322,42 @@ fn number_line(tail: &mut Vec<u8>, kind: u8, value: i64) {
             0,
         ]);
         tail.truncate(tail.len() - 3);
+    } else if (100..1000).contains(&value) {
+        let value = value as u16;
+        let (hundreds, rest) = ((value / 100) as u8, (value % 100) as u8);
+        let digits = [b'0' + hundreds, b'0' + rest / 10, b'0' + rest % 10];
+        tail.extend_from_slice(&[kind, digits[0], digits[1], digits[2], b'\r', b'\n', 0, 0]);
+        tail.truncate(tail.len() - 2);
     } else {
         long_number_line(tail, kind, value);
     }
 }
 
+/// As `number_line`, for any number: built from its end backwards.
 fn long_number_line(tail: &mut Vec<u8>, kind: u8, value: i64) {
-    let mut digits = itoa::Buffer::new();
-    let digits = digits.format(value).as_bytes();
     let mut line = [0; NUMBER_LINE_MAX];
-    line[0] = kind;
-    line[1..=digits.len()].copy_from_slice(digits);
-    line[digits.len() + 1..digits.len() + 3].copy_from_slice(b"\r\n");
-    tail.extend_from_slice(&line[..digits.len() + 3]);
+    let [body @ .., carriage_return, newline] = &mut line;
+    (*carriage_return, *newline) = (b'\r', b'\n');
+    let mut start = body.len();
+    let mut rest = value.unsigned_abs();
+    while rest >= 100 {
+        let pair = (rest % 100) as u8;
+        rest /= 100;
+        start -= 2;
+        body[start] = b'0' + pair / 10;
+        body[start + 1] = b'0' + pair % 10;
+    }
+    start -= 1;
+    body[start] = b'0' + (rest % 10) as u8;
+    if rest >= 10 {
+        start -= 1;
+        body[start] = b'0' + (rest / 10) as u8;
+    }
+    if value < 0 {
+        start -= 1;
+        body[start] = b'-';
+    }
+    start -= 1;
+    body[start] = kind;
+    tail.extend_from_slice(&line[start..]);
 }

@@ -3,7 +3,7 @@
 //!
 //! Grisu2 always round-trips but is not the shortest for about one double in a thousand: 1e23 has the digits
 //! 9999999999999999. Redis's replies show exactly these digits, so a better algorithm would be wrong here. The
-//! choice among cached powers decides which doubles those are; it is the largest power that fits.
+//! choice among cached powers decides which doubles those are; it is the smallest power that fits.
 
 /// Decimal digits and the power of ten of the last one.
 pub(super) struct Digits {
@@ -126,7 +126,7 @@ fn generate(exact: Scaled, upper: u64, lower: u64, decimal: i32) -> Digits {
     loop {
         rest *= 10;
         interval *= 10;
-        distance = distance.wrapping_mul(10);
+        distance *= 10;
         digits.push(rest >> shift);
         rest &= unit - 1;
         digits.exponent -= 1;

@@ -4,7 +4,7 @@ use smallvec::SmallVec;
 use weft_resp::Args;
 
 use super::args::Argument;
-use super::flags::{Categories, Flags};
+use super::flags::{Categories, Flags, KeyFlags};
 use super::keys::{Begin, Find, KeyArgument, KeySpec, KeysError};
 use crate::dispatch::Context;
 use crate::error::CommandError;
@@ -25,6 +25,8 @@ pub struct CommandRow {
     pub categories: Categories,
     /// Where its keys stand.
     pub keys: &'static [KeySpec],
+    /// What is really done with the keys, for commands whose arguments decide it.
+    pub key_flags: Option<fn(Args<'_>) -> KeyFlags>,
     /// Hints for cluster clients and proxies, in Redis's vocabulary.
     pub tips: &'static [&'static str],
     /// The group it is documented in.
@@ -64,6 +66,7 @@ impl CommandRow {
         flags: Flags::NONE,
         categories: Categories::NONE,
         keys: &[],
+        key_flags: None,
         tips: &[],
         group: "",
         since: "",
@@ -91,6 +94,9 @@ impl CommandRow {
         let mut found = SmallVec::new();
         for spec in self.keys {
             spec.extract(args, &mut found)?;
+        }
+        if let Some(flags) = self.key_flags.map(|decide| decide(args)) {
+            found.iter_mut().for_each(|key| key.flags = flags);
         }
         Ok(found)
     }

@@ -49,12 +49,15 @@ impl CommandTable {
         None
     }
 
-    /// The command or, written `container|word`, the subcommand of that name.
+    /// The command or, written `container|word`, the subcommand of that name, behind its container's name.
     #[must_use]
-    pub fn find_full(&self, name: &[u8]) -> Option<&'static CommandRow> {
+    pub fn find_full(&self, name: &[u8]) -> Option<(&'static str, &'static CommandRow)> {
         match name.iter().position(|byte| *byte == b'|') {
-            Some(bar) => self.find(&name[..bar])?.subcommand(&name[bar + 1..]),
-            None => self.find(name),
+            Some(bar) => {
+                let container = self.find(&name[..bar])?;
+                Some((container.name, container.subcommand(&name[bar + 1..])?))
+            }
+            None => Some(("", self.find(name)?)),
         }
     }
 

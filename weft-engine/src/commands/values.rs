@@ -14,7 +14,7 @@ use crate::journal::EffectArgument;
 pub(super) fn stored(args: Args<'_>, index: usize) -> NewValue<'_> {
     match args.rope(index) {
         Some(rope) => NewValue::Rope(rope.clone()),
-        None => stored_bytes(&args[index]),
+        None => stored_bytes(args.get(index).unwrap_or_default()),
     }
 }
 

@@ -47,6 +47,18 @@ impl Context<'_, '_> {
     }
 }
 
+impl Context<'_, '_> {
+    /// Whether `enable-debug-command` lets this client use DEBUG.
+    #[must_use]
+    pub fn debug_allowed(&self) -> bool {
+        match self.worker.settings().enable_debug_command() {
+            DebugAccess::Yes => true,
+            DebugAccess::Local => self.client.origin().local,
+            DebugAccess::No => false,
+        }
+    }
+}
+
 /// Work that outlives the latch: it sees only what its handler captured.
 pub trait Steps {
     /// Works until done or until the budget is spent.

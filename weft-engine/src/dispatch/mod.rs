@@ -8,6 +8,7 @@ mod context;
 mod expiry;
 mod run;
 mod unit;
+mod walk;
 
 pub use context::{Budget, Context, Key, Progress, Steps};
 pub use unit::{Change, EventClass, Unit};

@@ -99,7 +99,7 @@ impl Batch<'_, '_> {
             }
             Err(error) => {
                 self.worker.statistics(self.engine).error_replies.add(1);
-                Writer::new(out, self.client.protocol).error(&error.to_string());
+                Writer::new(out, self.client.protocol).error_bytes(&error.text());
             }
         }
     }

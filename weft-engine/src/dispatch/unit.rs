@@ -160,6 +160,10 @@ impl<'k> Unit<'k> {
         self.clock.unix_us()
     }
 
+    pub(super) const fn engine(&self) -> &'k Engine {
+        self.engine
+    }
+
     /// The database the unit's keys are in.
     #[must_use]
     pub const fn database(&self) -> usize {
@@ -224,20 +228,30 @@ impl<'k> Unit<'k> {
         self.shard_mut(key).edit_bytes(database, key.position, key.name)
     }
 
-    /// Empties `database` or all databases. Only in a command that runs exclusively.
-    pub fn flush(&mut self, database: Option<usize>) {
+    /// Marks a short string as changed in place, which OBJECT ENCODING shows.
+    pub fn set_raw(&mut self, key: Key<'_>) {
+        let database = self.database;
+        self.shard_mut(key).set_raw(database, key.position, key.name, true);
+    }
+
+    /// Empties `database` or all databases and says how many keys there were. Only in a command that runs exclusively.
+    pub fn flush(&mut self, database: Option<usize>) -> usize {
         let Access::All(all) = &self.access else { unreachable!("flushing runs exclusively") };
         let databases = match database {
             Some(one) => one..one + 1,
             None => 0..self.engine.keyspace.databases(),
         };
+        let mut removed = 0;
         for mut shard in all.shards() {
             for database in databases.clone() {
-                if shard.len(database) > 0 {
+                let keys = shard.len(database);
+                if keys > 0 {
+                    removed += keys;
                     self.log.dropped.push(shard.flush(database));
                 }
             }
         }
+        removed
     }
 
     /// The one call that every change to a key ends in: what watches, notifies and tracks hangs on it.
@@ -324,7 +338,7 @@ impl<'k> Unit<'k> {
     }
 
     /// Removes the key if its time has come: before anything is written to it.
-    fn purge(&mut self, key: Key<'_>) {
+    pub(super) fn purge(&mut self, key: Key<'_>) {
         let deadline = self.shard(key).find(self.database, key.position, key.name).and_then(|entry| entry.deadline());
         if deadline.is_some_and(|deadline| deadline <= self.now_ms()) {
             self.expire(key);
