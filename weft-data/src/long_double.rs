@@ -2,8 +2,8 @@
 //!
 //! 64 bits of significand, exponents from 2^-16445 to 2^16383, every operation rounded half to even once. Text in
 //! is C's `strtold` syntax, all of it; text out is the exact binary value rounded to 17 decimals, as C prints
-//! `%.17Lf`, trailing zeros dropped, never an exponent. Values that fit 19 digits or 64 bits of
-//! integer part never allocate; the rest use big integers bounded by [`TEXT_LIMIT`].
+//! `%.17Lf`, trailing zeros dropped, never an exponent. Everyday
+//! values never allocate; the rest use big integers bounded by [`TEXT_LIMIT`].
 
 use std::cmp::Ordering;
 
@@ -125,8 +125,13 @@ impl LongDouble {
             if self.negative {
                 out.push(b'-');
             }
-            let whole = BigUint::from(significand) << exponent.unsigned_abs();
-            out.extend_from_slice(whole.to_str_radix(10).as_bytes());
+            if exponent <= 64 {
+                let whole = u128::from(significand) << exponent;
+                out.extend_from_slice(itoa::Buffer::new().format(whole).as_bytes());
+            } else {
+                let whole = BigUint::from(significand) << exponent.unsigned_abs();
+                out.extend_from_slice(whole.to_str_radix(10).as_bytes());
+            }
             return;
         }
         let shift = exponent.unsigned_abs();
@@ -284,15 +289,15 @@ fn parse_decimal(text: &[u8]) -> Option<Magnitude> {
     };
     let mut seen_digit = false;
     let mut seen_point = false;
-    // The value is digits * 10^exponent; the small form is exact as long as there are at most 19 digits.
-    let mut small: u64 = 0;
+    // The value is digits * 10^exponent; the small form is exact up to `SMALL_DIGITS`.
+    let mut small: u128 = 0;
     let mut count = 0usize;
     for &byte in mantissa {
         match byte {
             b'0'..=b'9' => {
                 seen_digit = true;
                 count += usize::from(byte != b'0' || count != 0);
-                small = small.wrapping_mul(10).wrapping_add(u64::from(byte - b'0'));
+                small = small.wrapping_mul(10).wrapping_add(u128::from(byte - b'0'));
                 exponent -= i64::from(seen_point);
             }
             b'.' if !seen_point => seen_point = true,
@@ -305,10 +310,10 @@ fn parse_decimal(text: &[u8]) -> Option<Magnitude> {
     if count == 0 {
         return Some(LongDouble::ZERO.magnitude);
     }
-    if count <= 19
-        && let -19..=19 = exponent
+    if count <= SMALL_DIGITS
+        && let -19..=0 = exponent
     {
-        return Some(scale_small(small, exponent as i32));
+        return Some(divide_small(small, exponent.unsigned_abs() as u32));
     }
     let leading = exponent + count as i64 - 1;
     if !(DECIMAL_MIN..=DECIMAL_MAX).contains(&leading) {
@@ -323,24 +328,30 @@ fn parse_decimal(text: &[u8]) -> Option<Magnitude> {
     in_range(true, scale_big(digits, exponent as i32))
 }
 
-/// `value * 10^exponent` for exponents in [-19, 19]: far from both ends of the format.
-fn scale_small(value: u64, exponent: i32) -> Magnitude {
-    let power = 10u64.pow(exponent.unsigned_abs());
-    if exponent >= 0 {
-        return round(u128::from(value) * u128::from(power), 0, false);
+/// Every number of so many digits fits a u128: what 17 decimals and up to 21 digits before them need.
+const SMALL_DIGITS: usize = 38;
+
+/// `value / 10^places`, for a non-zero value and at most 19 places: far from both ends of the format.
+fn divide_small(value: u128, places: u32) -> Magnitude {
+    if places == 0 {
+        return round(value, 0, false);
     }
-    // Long division of value * 2^128, of which the leading 65 to 128 bits are kept.
-    let power = u128::from(power);
-    let first = u128::from(value) << 64;
-    let high = first / power;
-    let second = (first % power) << 64;
-    let low = second / power;
-    let rest = second % power;
-    if high >> 64 != 0 {
-        round(high, -64, low != 0 || rest != 0)
-    } else {
-        round(high << 64 | low, -128, rest != 0)
-    }
+    // Long division of value * 2^128 in digits of 64 bits; the divisor is one digit.
+    let divisor = u128::from(10u64.pow(places));
+    let mut rest = 0;
+    let quotient = [(value >> 64) as u64, value as u64, 0, 0].map(|digit| {
+        let dividend = rest << 64 | u128::from(digit);
+        rest = dividend % divisor;
+        (dividend / divisor) as u64
+    });
+    // A value of at least 1 leaves at least 2^64 here, so two digits from the first non-zero one on have over 64 bits.
+    let (kept, lost, exponent) = match quotient {
+        [0, 0, high, low] => ([high, low], 0, -128),
+        [0, high, low, last] => ([high, low], last, -64),
+        [high, low, next, last] => ([high, low], next | last, 0),
+    };
+    let significand = u128::from(kept[0]) << 64 | u128::from(kept[1]);
+    round(significand, exponent, lost != 0 || rest != 0)
 }
 
 /// `value * 10^exponent`, with a leading digit between [`DECIMAL_MIN`] and [`DECIMAL_MAX`].

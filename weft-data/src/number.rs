@@ -12,7 +12,8 @@ use crate::rounding::{parse_hexadecimal, round_half_even};
 #[derive(Clone, Copy)]
 pub struct NumberText {
     bytes: [u8; NumberText::CAPACITY],
-    length: u8,
+    start: u8,
+    end: u8,
 }
 
 impl NumberText {
@@ -20,26 +21,54 @@ impl NumberText {
     const CAPACITY: usize = 32;
 
     /// The text's bytes.
+    #[inline]
     pub fn as_bytes(&self) -> &[u8] {
-        &self.bytes[..usize::from(self.length)]
+        &self.bytes[usize::from(self.start)..usize::from(self.end)]
     }
 
     fn empty() -> Self {
         Self {
             bytes: [0; Self::CAPACITY],
-            length: 0,
+            start: 0,
+            end: 0,
+        }
+    }
+
+    /// Fills the buffer from its end, two digits at a time: no second copy, and no length to know first.
+    #[inline]
+    fn integer(negative: bool, mut magnitude: u64) -> Self {
+        let mut bytes = [0; Self::CAPACITY];
+        let mut start = Self::CAPACITY;
+        while magnitude >= 10 {
+            let pair = (magnitude % 100) as usize;
+            bytes[start - 2..start].copy_from_slice(&DIGIT_PAIRS[pair]);
+            start -= 2;
+            magnitude /= 100;
+        }
+        if magnitude != 0 || start == Self::CAPACITY {
+            start -= 1;
+            bytes[start] = b'0' + magnitude as u8;
+        }
+        if negative {
+            start -= 1;
+            bytes[start] = b'-';
+        }
+        Self {
+            bytes,
+            start: start as u8,
+            end: Self::CAPACITY as u8,
         }
     }
 
     fn push(&mut self, byte: u8) {
-        self.bytes[usize::from(self.length)] = byte;
-        self.length += 1;
+        self.bytes[usize::from(self.end)] = byte;
+        self.end += 1;
     }
 
     fn extend(&mut self, bytes: &[u8]) {
-        let start = usize::from(self.length);
-        self.bytes[start..start + bytes.len()].copy_from_slice(bytes);
-        self.length += bytes.len() as u8;
+        let end = usize::from(self.end);
+        self.bytes[end..end + bytes.len()].copy_from_slice(bytes);
+        self.end += bytes.len() as u8;
     }
 
     fn zeros(&mut self, count: usize) {
@@ -48,6 +77,17 @@ impl NumberText {
         }
     }
 }
+
+/// `00` to `99`.
+const DIGIT_PAIRS: [[u8; 2]; 100] = {
+    let mut pairs = [[0; 2]; 100];
+    let mut value = 0;
+    while value < 100 {
+        pairs[value] = [b'0' + (value / 10) as u8, b'0' + (value % 10) as u8];
+        value += 1;
+    }
+    pairs
+};
 
 impl std::ops::Deref for NumberText {
     type Target = [u8];
@@ -139,6 +179,11 @@ fn parse_digits(digits: &[u8]) -> Option<u64> {
     } else {
         return None;
     };
+    let mut unchecked = unchecked;
+    while let Some((&eight, after)) = unchecked.split_first_chunk::<8>() {
+        value = value * 100_000_000 + parse_eight_digits(eight)?;
+        unchecked = after;
+    }
     for byte in unchecked {
         let digit = byte.wrapping_sub(b'0');
         if digit > 9 {
@@ -156,20 +201,34 @@ fn parse_digits(digits: &[u8]) -> Option<u64> {
     Some(value)
 }
 
+/// Eight ASCII digits at once: neighbours are added in pairs, in fours, and all together.
+#[inline]
+fn parse_eight_digits(digits: [u8; 8]) -> Option<u64> {
+    const HIGH_HALVES: u64 = 0xf0f0_f0f0_f0f0_f0f0;
+    const ZEROS: u64 = 0x3030_3030_3030_3030;
+    // '0' to '9' are 0x30 to 0x39: the high half is 3, and stays 3 when 6 is added. Bytes of 0xfa and more carry into
+    // their neighbour there, but have failed the first test already.
+    let text = u64::from_le_bytes(digits);
+    let beyond = text.wrapping_add(0x0606_0606_0606_0606);
+    if text & HIGH_HALVES != ZEROS || beyond & HIGH_HALVES != ZEROS {
+        return None;
+    }
+    let ones = text - ZEROS;
+    let pairs = (ones * 10 + (ones >> 8)) & 0x00ff_00ff_00ff_00ff;
+    let fours = (pairs * 100 + (pairs >> 16)) & 0x0000_ffff_0000_ffff;
+    Some((fours * 10_000 + (fours >> 32)) & 0xffff_ffff)
+}
+
 /// The canonical text of a signed integer.
 #[inline]
 pub fn format_i64(value: i64) -> NumberText {
-    let mut text = NumberText::empty();
-    text.extend(itoa::Buffer::new().format(value).as_bytes());
-    text
+    NumberText::integer(value < 0, value.unsigned_abs())
 }
 
 /// The canonical text of an unsigned integer.
 #[inline]
 pub fn format_u64(value: u64) -> NumberText {
-    let mut text = NumberText::empty();
-    text.extend(itoa::Buffer::new().format(value).as_bytes());
-    text
+    NumberText::integer(false, value)
 }
 
 /// How many bytes the canonical text of `value` has: the STRLEN of an integer-encoded string.
@@ -226,6 +285,10 @@ pub fn parse_score_bound(text: &[u8]) -> Option<f64> {
 /// The text of a double as Redis's replies have it: integers up to 2^62 in full, otherwise the shortest digits,
 /// with an exponent where that is the shorter form; `inf`, `-inf`, `nan`, `-0`.
 pub fn format_f64(value: f64) -> NumberText {
+    let magnitude = value.abs();
+    if magnitude <= INTEGER_LIMIT && magnitude.trunc() == magnitude {
+        return NumberText::integer(value.is_sign_negative(), magnitude as u64);
+    }
     let mut text = NumberText::empty();
     if value.is_nan() {
         text.extend(b"nan");
@@ -234,13 +297,8 @@ pub fn format_f64(value: f64) -> NumberText {
     if value.is_sign_negative() {
         text.push(b'-');
     }
-    let magnitude = value.abs();
-    if magnitude == 0.0 {
-        text.push(b'0');
-    } else if magnitude.is_infinite() {
+    if magnitude.is_infinite() {
         text.extend(b"inf");
-    } else if magnitude <= INTEGER_LIMIT && magnitude.trunc() == magnitude {
-        text.extend(itoa::Buffer::new().format(magnitude as u64).as_bytes());
     } else {
         let digits = grisu::shortest_digits(magnitude);
         lay_out(digits.as_bytes(), digits.exponent, &mut text);

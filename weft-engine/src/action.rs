@@ -5,7 +5,7 @@ use std::path::Path;
 
 use weft_keyspace::{Dropped, Garbage};
 
-use crate::config::{Change, Settings};
+use crate::config::{Change, SetError, Settings};
 
 /// Something to be done after the replies of the turn are on their way.
 pub enum Action {
@@ -46,11 +46,12 @@ pub trait Host: Send + Sync {
     /// As the operating system says; the old file is then untouched.
     fn replace_file(&self, path: &Path, bytes: &[u8]) -> io::Result<()>;
 
-    /// Makes a changed parameter take effect outside the engine.
+    /// Makes changed parameters take effect outside the engine, all or none. Called with the configuration locked, before
+    /// the settings are in force.
     ///
     /// # Errors
-    /// The reason, in the words a client should read; nothing has changed then.
-    fn apply(&self, change: &Change, settings: &Settings) -> Result<(), String>;
+    /// The reason, for the client; nothing has changed then.
+    fn apply(&self, changes: &[Change], settings: &Settings) -> Result<(), SetError>;
 
     /// Frees large values.
     fn reap(&self, waste: Waste);

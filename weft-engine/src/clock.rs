@@ -27,7 +27,8 @@ impl ManualClock {
 
     /// Moves the clock forward.
     pub fn advance_ms(&self, ms: u64) {
-        self.0.fetch_add(ms * 1000, std::sync::atomic::Ordering::Relaxed);
+        self.0
+            .fetch_add(ms * 1000, std::sync::atomic::Ordering::Relaxed);
     }
 }
 

@@ -100,12 +100,18 @@ impl Engine {
     pub fn new(parts: Parts) -> Self {
         let workers = parts.workers.max(1);
         let options = Options {
-            shards: (workers * SHARDS_PER_WORKER).next_power_of_two().max(SHARDS_MIN),
+            shards: (workers * SHARDS_PER_WORKER)
+                .next_power_of_two()
+                .max(SHARDS_MIN),
             databases: parts.config.settings().databases(),
             workers,
             hash_seeds: parts.hash_seeds,
         };
-        let listeners = if parts.observer.is_some() { Listeners::CHANGES } else { Listeners::NONE };
+        let listeners = if parts.observer.is_some() {
+            Listeners::CHANGES
+        } else {
+            Listeners::NONE
+        };
         Self {
             keyspace: Keyspace::new(options),
             commands: CommandTable::new(commands::FAMILIES),
@@ -126,7 +132,7 @@ impl Engine {
     /// Whether a new connection may run commands without a password.
     #[must_use]
     pub fn open_to_all(&self) -> bool {
-        self.config().settings().requirepass().is_empty()
+        self.config().settings().requirepass().is_none()
     }
 
     /// A number no connection has had before.
@@ -154,7 +160,8 @@ impl Engine {
     #[must_use]
     pub fn listen_to_journal(&self, worker: usize) -> crate::journal::JournalReader {
         let alone = self.keyspace.exclusive(worker);
-        self.listeners.fetch_or(Listeners::JOURNAL.0, Ordering::Relaxed);
+        self.listeners
+            .fetch_or(Listeners::JOURNAL.0, Ordering::Relaxed);
         let reader = self.journal.reader();
         drop(alone);
         reader
@@ -169,14 +176,23 @@ impl Engine {
     /// The sums of all workers' counters since the start or the last reset.
     #[must_use]
     pub fn totals(&self) -> Totals {
-        let reset = self.statistics_reset.lock().unwrap_or_else(PoisonError::into_inner);
+        let reset = self
+            .statistics_reset
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
         Totals::of(&self.statistics).since(&reset)
     }
 
     /// CONFIG RESETSTAT: everything counts from here, except what tells how many there are now.
     pub fn reset_statistics(&self) {
-        let mut reset = self.statistics_reset.lock().unwrap_or_else(PoisonError::into_inner);
-        *reset = Totals { connected_clients: 0, ..Totals::of(&self.statistics) };
+        let mut reset = self
+            .statistics_reset
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        *reset = Totals {
+            connected_clients: 0,
+            ..Totals::of(&self.statistics)
+        };
     }
 }
 
@@ -201,7 +217,7 @@ impl WorkerState {
     pub fn new(engine: &Engine, id: usize, seed: u64) -> Self {
         Self {
             id,
-            settings: engine.config().settings(),
+            settings: Arc::clone(engine.config().settings()),
             settings_generation: engine.config_generation.load(Ordering::Acquire),
             log: UnitLog::default(),
             requests: Requests::new(),
@@ -234,19 +250,27 @@ impl WorkerState {
     pub fn refresh_settings(&mut self, engine: &Engine) {
         let generation = engine.config_generation.load(Ordering::Acquire);
         if generation != self.settings_generation {
-            self.settings = engine.config().settings();
+            self.settings = Arc::clone(engine.config().settings());
             self.settings_generation = generation;
         }
     }
 
     /// Removes up to `budget` overdue keys and says whether there may be more now.
-    pub fn expire(&mut self, engine: &Engine, clock: &dyn crate::clock::Clock, budget: usize) -> bool {
-        engine.active_expiry.load(Ordering::Relaxed) && crate::dispatch::expire_cycle(engine, self, clock, budget)
+    pub fn expire(
+        &mut self,
+        engine: &Engine,
+        clock: &dyn crate::clock::Clock,
+        budget: usize,
+    ) -> bool {
+        engine.active_expiry.load(Ordering::Relaxed)
+            && crate::dispatch::expire_cycle(engine, self, clock, budget)
     }
 
     /// Hands what has to be freed to the reaper: after the batch, outside latches and gate.
     pub fn hand_over_waste(&mut self, engine: &Engine) {
-        self.waste.drain(..).for_each(|waste| engine.host.reap(waste));
+        self.waste
+            .drain(..)
+            .for_each(|waste| engine.host.reap(waste));
     }
 
     pub(crate) fn take_log(&mut self) -> UnitLog {

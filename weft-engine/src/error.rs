@@ -52,7 +52,12 @@ impl CommandError {
             echoed.extend_from_slice(b"' ");
         }
         let name = clip(args.get(0).unwrap_or_default(), ECHO_MAX);
-        let parts = [b"ERR unknown command '", name, b"', with args beginning with: ", &echoed];
+        let parts = [
+            b"ERR unknown command '",
+            name,
+            b"', with args beginning with: ",
+            &echoed,
+        ];
         Self::Composed(parts.concat().into())
     }
 
@@ -66,7 +71,11 @@ impl CommandError {
     /// A text that quotes some of the client's bytes.
     #[must_use]
     pub fn quoting(before: &str, quoted: &[u8], after: &str) -> Self {
-        Self::Composed([before.as_bytes(), quoted, after.as_bytes()].concat().into())
+        Self::Composed(
+            [before.as_bytes(), quoted, after.as_bytes()]
+                .concat()
+                .into(),
+        )
     }
 
     /// The whole text that a client reads, error code first.
@@ -76,12 +85,20 @@ impl CommandError {
             Self::Syntax => "ERR syntax error".into(),
             Self::NotInteger => "ERR value is not an integer or out of range".into(),
             Self::NotFloat => "ERR value is not a valid float".into(),
-            Self::WrongType => "WRONGTYPE Operation against a key holding the wrong kind of value".into(),
+            Self::WrongType => {
+                "WRONGTYPE Operation against a key holding the wrong kind of value".into()
+            }
             Self::Overflow => "ERR increment or decrement would overflow".into(),
             Self::NotANumberOrInfinity => "ERR increment would produce NaN or Infinity".into(),
-            Self::StringTooLong => "ERR string exceeds maximum allowed size (proto-max-bulk-len)".into(),
-            Self::InvalidExpire(command) => format!("ERR invalid expire time in '{command}' command").into(),
-            Self::WrongArity(command) => format!("ERR wrong number of arguments for '{command}' command").into(),
+            Self::StringTooLong => {
+                "ERR string exceeds maximum allowed size (proto-max-bulk-len)".into()
+            }
+            Self::InvalidExpire(command) => {
+                format!("ERR invalid expire time in '{command}' command").into()
+            }
+            Self::WrongArity(command) => {
+                format!("ERR wrong number of arguments for '{command}' command").into()
+            }
             Self::NotAuthenticated => "NOAUTH Authentication required.".into(),
             Self::Text(text) => (*text).into(),
             Self::Composed(text) => return (&**text).into(),

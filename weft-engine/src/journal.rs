@@ -38,7 +38,13 @@ impl Effect {
     /// A command of plain arguments.
     #[must_use]
     pub fn command(database: u32, arguments: &[&[u8]]) -> Self {
-        Self { database, arguments: arguments.iter().map(|argument| (*argument).into()).collect() }
+        Self {
+            database,
+            arguments: arguments
+                .iter()
+                .map(|argument| (*argument).into())
+                .collect(),
+        }
     }
 
     /// The arguments as plain bytes.
@@ -76,13 +82,19 @@ impl Journal {
     /// A journal with a segment for each of `workers` workers.
     #[must_use]
     pub fn new(workers: usize) -> Self {
-        Self { next: AtomicU64::new(0), segments: (0..workers).map(|_| Segment::default()).collect() }
+        Self {
+            next: AtomicU64::new(0),
+            segments: (0..workers).map(|_| Segment::default()).collect(),
+        }
     }
 
     /// Appends a unit's effects. Call it while the unit's latches are held: that makes the order of the numbers the
     /// order of the changes.
     pub fn append(&self, worker: usize, effects: Vec<Effect>) {
-        let mut segment = self.segments[worker].0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut segment = self.segments[worker]
+            .0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
         let sequence = self.next.fetch_add(1, Ordering::Relaxed);
         segment.push(Record { sequence, effects });
     }
@@ -90,7 +102,11 @@ impl Journal {
     /// The only reader, starting at what is appended from now on. Call it while no unit is running.
     #[must_use]
     pub fn reader(self: &Arc<Self>) -> JournalReader {
-        JournalReader { next: self.next.load(Ordering::Relaxed), journal: Arc::clone(self), early: BTreeMap::new() }
+        JournalReader {
+            next: self.next.load(Ordering::Relaxed),
+            journal: Arc::clone(self),
+            early: BTreeMap::new(),
+        }
     }
 }
 
@@ -106,8 +122,10 @@ impl JournalReader {
     /// All records that are next in order.
     pub fn read(&mut self) -> Vec<Record> {
         for segment in &self.journal.segments {
-            let records = std::mem::take(&mut *segment.0.lock().unwrap_or_else(PoisonError::into_inner));
-            self.early.extend(records.into_iter().map(|record| (record.sequence, record)));
+            let records =
+                std::mem::take(&mut *segment.0.lock().unwrap_or_else(PoisonError::into_inner));
+            self.early
+                .extend(records.into_iter().map(|record| (record.sequence, record)));
         }
         let mut ready = Vec::new();
         while let Some(record) = self.early.remove(&self.next) {
@@ -133,7 +151,11 @@ mod tests {
         for (worker, word) in [(1, b"a"), (0, b"b"), (0, b"c"), (1, b"d")] {
             journal.append(worker, one(word));
         }
-        let words: Vec<_> = reader.read().into_iter().map(|record| record.effects[0].to_plain()[0].clone()).collect();
+        let words: Vec<_> = reader
+            .read()
+            .into_iter()
+            .map(|record| record.effects[0].to_plain()[0].clone())
+            .collect();
         assert_eq!(words, [b"a", b"b", b"c", b"d"]);
         assert!(reader.read().is_empty());
     }
@@ -146,15 +168,26 @@ mod tests {
         std::thread::scope(|scope| {
             let journal = &journal;
             for worker in 0..4 {
-                scope.spawn(move || (0..1000).for_each(|_| journal.append(worker, one(&[worker as u8]))));
+                scope.spawn(move || {
+                    (0..1000).for_each(|_| journal.append(worker, one(&[worker as u8])))
+                });
             }
             while seen.len() < 4000 {
                 seen.extend(reader.read());
             }
         });
-        assert!(seen.iter().enumerate().all(|(index, record)| record.sequence == index as u64));
+        assert!(
+            seen.iter()
+                .enumerate()
+                .all(|(index, record)| record.sequence == index as u64)
+        );
         for worker in 0..4_u8 {
-            assert_eq!(seen.iter().filter(|record| record.effects == one(&[worker])).count(), 1000);
+            assert_eq!(
+                seen.iter()
+                    .filter(|record| record.effects == one(&[worker]))
+                    .count(),
+                1000
+            );
         }
     }
 }

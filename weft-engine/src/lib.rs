@@ -10,6 +10,7 @@ pub mod clock;
 pub mod command;
 pub mod commands;
 pub mod config;
+pub mod digest;
 pub mod dispatch;
 pub mod engine;
 pub mod error;

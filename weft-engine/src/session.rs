@@ -35,7 +35,10 @@ impl Session {
     /// A new connection's session. `id` is unique since the start.
     #[must_use]
     pub fn new(engine: &Engine, id: u64, origin: Origin) -> Self {
-        Self { parser: RequestParser::new(), client: Client::new(id, origin, engine.open_to_all()) }
+        Self {
+            parser: RequestParser::new(),
+            client: Client::new(id, origin, engine.open_to_all()),
+        }
     }
 
     /// The client's state.
@@ -60,7 +63,11 @@ impl Session {
     ) -> Verdict {
         self.parser.large_filled(count);
         worker.statistics(engine).input_bytes.add(count as i64);
-        if self.parser.large_target().is_some() { self.verdict(engine, worker, out) } else { self.process(engine, worker, clock, &[], out) }
+        if self.parser.large_target().is_some() {
+            self.verdict(engine, worker, out)
+        } else {
+            self.process(engine, worker, clock, &[], out)
+        }
     }
 
     /// Runs all requests that are complete with `data`, and appends their replies to `out`.
@@ -89,16 +96,39 @@ impl Session {
         let source = self.parser.begin(data);
         self.run(engine, worker, clock, &source, out);
         self.parser.end(source);
-        worker.statistics(engine).output_bytes.add((out.len() - before) as i64);
+        worker
+            .statistics(engine)
+            .output_bytes
+            .add((out.len() - before) as i64);
         self.verdict(engine, worker, out)
     }
 
-    fn run(&mut self, engine: &Engine, worker: &mut WorkerState, clock: &dyn Clock, source: &Source<'_>, out: &mut Output) {
+    fn run(
+        &mut self,
+        engine: &Engine,
+        worker: &mut WorkerState,
+        clock: &dyn Clock,
+        source: &Source<'_>,
+        out: &mut Output,
+    ) {
         let mut requests = std::mem::take(&mut worker.requests);
         loop {
             requests.clear();
-            let parsed = self.parser.parse(source, &self.limits(worker), self.batch_max(), &mut requests);
-            dispatch::run(engine, worker, &mut self.client, clock, &requests, source, out);
+            let parsed = self.parser.parse(
+                source,
+                &self.limits(worker),
+                self.batch_max(),
+                &mut requests,
+            );
+            dispatch::run(
+                engine,
+                worker,
+                &mut self.client,
+                clock,
+                &requests,
+                source,
+                out,
+            );
             match parsed {
                 _ if self.client.closing() => break,
                 Ok(true) => {}
@@ -114,7 +144,11 @@ impl Session {
 
     /// Before authentication the limits change with every command, so that requests are parsed one at a time.
     fn batch_max(&self) -> usize {
-        if self.client.authenticated() { BATCH_MAX } else { 1 }
+        if self.client.authenticated() {
+            BATCH_MAX
+        } else {
+            1
+        }
     }
 
     fn limits(&self, worker: &WorkerState) -> Limits {
@@ -126,18 +160,32 @@ impl Session {
         }
     }
 
-    fn refuse(&mut self, engine: &Engine, worker: &WorkerState, error: &ProtocolError, out: &mut Output) {
+    fn refuse(
+        &mut self,
+        engine: &Engine,
+        worker: &WorkerState,
+        error: &ProtocolError,
+        out: &mut Output,
+    ) {
         worker.statistics(engine).error_replies.add(1);
-        Writer::new(out, self.client.protocol).error_bytes(&[b"ERR ".as_slice(), &error.message()].concat());
+        Writer::new(out, self.client.protocol)
+            .error_bytes(&[b"ERR ".as_slice(), &error.message()].concat());
         self.client.close_after_reply();
     }
 
     fn verdict(&mut self, engine: &Engine, worker: &WorkerState, out: &mut Output) -> Verdict {
         if self.parser.buffered_bytes() > worker.settings().client_query_buffer_limit() {
-            worker.statistics(engine).query_buffer_limit_disconnections.add(1);
+            worker
+                .statistics(engine)
+                .query_buffer_limit_disconnections
+                .add(1);
             out.clear();
             self.client.close_after_reply();
         }
-        if self.client.closing() { Verdict::Close } else { Verdict::Open }
+        if self.client.closing() {
+            Verdict::Close
+        } else {
+            Verdict::Open
+        }
     }
 }

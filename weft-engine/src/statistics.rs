@@ -71,7 +71,10 @@ pub struct Counter(AtomicI64);
 impl Counter {
     /// Adds `delta`. Only the counter's worker may call it: a plain load and store, no locked instruction.
     pub fn add(&self, delta: i64) {
-        self.0.store(self.0.load(Ordering::Relaxed).wrapping_add(delta), Ordering::Relaxed);
+        self.0.store(
+            self.0.load(Ordering::Relaxed).wrapping_add(delta),
+            Ordering::Relaxed,
+        );
     }
 
     /// The value now.

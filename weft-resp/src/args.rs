@@ -34,6 +34,7 @@ impl Requests {
         self.store.clear();
         if self.spans.capacity() > KEEP {
             self.spans.shrink_to(KEEP);
+            self.ends.shrink_to(KEEP);
         }
     }
 
@@ -76,6 +77,8 @@ impl Requests {
     /// Ends the request whose spans have just been pushed.
     #[inline]
     pub(crate) fn finish(&mut self) {
+        // An argument takes at least six bytes of the source: this many would need 24 GiB of it.
+        debug_assert!(u32::try_from(self.spans.len()).is_ok());
         self.ends.push(self.spans.len() as u32);
     }
 

@@ -52,6 +52,12 @@ pub fn double_text(value: f64) -> DoubleText {
         text.extend(b"nan");
     } else if value.is_infinite() {
         text.extend(if value > 0.0 { b"inf" } else { b"-inf" });
+    } else if value == 0.0 {
+        text.extend(if value.is_sign_negative() {
+            b"-0"
+        } else {
+            b"0"
+        });
     } else if value.abs() <= INTEGER_MAX && value.trunc() == value {
         text.extend(itoa::Buffer::new().format(value as i64).as_bytes());
     } else {

@@ -19,8 +19,8 @@ impl Digits {
         &self.buffer[..self.count]
     }
 
-    fn push(&mut self, digit: u64) {
-        self.buffer[self.count] = b'0' + digit as u8;
+    fn push(&mut self, digit: u8) {
+        self.buffer[self.count] = b'0' + digit;
         self.count += 1;
     }
 }
@@ -127,12 +127,20 @@ fn generate(upper: Float, mut width: u64, mut distance: u64, exponent: i32) -> D
         count: 0,
         exponent,
     };
-    let mut place = whole.checked_ilog10().map_or(0, |log| log as i32 + 1);
+    // All digits of the whole part at once, last first: dividing by a constant is much cheaper than by each unit.
+    let mut decimals = [0u8; UNITS.len()];
+    let mut place = 0i32;
+    let mut left = whole;
+    while left > 0 {
+        decimals[place as usize] = (left % 10) as u8;
+        left /= 10;
+        place += 1;
+    }
     while place > 0 {
         place -= 1;
-        let unit = UNITS[place as usize];
-        digits.push(u64::from(whole / unit));
-        whole %= unit;
+        let (unit, digit) = (UNITS[place as usize], decimals[place as usize]);
+        digits.push(digit);
+        whole -= u32::from(digit) * unit;
         let rest = (u64::from(whole) << shift) + part;
         if rest <= width {
             digits.exponent += place;
@@ -144,7 +152,7 @@ fn generate(upper: Float, mut width: u64, mut distance: u64, exponent: i32) -> D
         part *= 10;
         width *= 10;
         distance *= 10;
-        digits.push(part >> shift);
+        digits.push((part >> shift) as u8);
         part &= one - 1;
         place -= 1;
         if part < width {

@@ -1,7 +1,7 @@
 //! The digits of a double, by Grisu2 (F. Loitsch, "Printing Floating-Point Numbers Quickly and Accurately with
 //! Integers", PLDI 2010).
 //!
-//! Grisu2 always round-trips but is not the shortest for about one double in a thousand: 1e23 has the digits
+//! Grisu2 always round-trips but is not the shortest for about one random bit pattern in two thousand: 1e23 gives
 //! 9999999999999999. Redis's replies show exactly these digits, so a better algorithm would be wrong here. The
 //! choice among cached powers decides which doubles those are; it is the smallest power that fits.
 

@@ -76,7 +76,16 @@ impl KeySpec {
     #[must_use]
     pub const fn range(first: i32, last: i32, step: i32, flags: KeyFlags) -> Self {
         let last = if last >= 0 { last - first } else { last };
-        Self { begin: Begin::Index(first), find: Find::Range { last, step, limit: 0 }, flags, notes: "" }
+        Self {
+            begin: Begin::Index(first),
+            find: Find::Range {
+                last,
+                step,
+                limit: 0,
+            },
+            flags,
+            notes: "",
+        }
     }
 
     /// The one key at argument `index`.
@@ -96,9 +105,15 @@ impl KeySpec {
     ///
     /// # Errors
     /// If the number of keys is not what the arguments allow.
-    pub fn extract(&self, args: Args<'_>, found: &mut SmallVec<[KeyArgument; 4]>) -> Result<(), KeysError> {
+    pub fn extract(
+        &self,
+        args: Args<'_>,
+        found: &mut SmallVec<[KeyArgument; 4]>,
+    ) -> Result<(), KeysError> {
         let count = args.len() as i64;
-        let Some(first) = self.first(args) else { return Ok(()) };
+        let Some(first) = self.first(args) else {
+            return Ok(());
+        };
         let (first, last, step) = match self.find {
             Find::Range { last, step, limit } => {
                 let last = match i64::from(last) {
@@ -108,10 +123,17 @@ impl KeySpec {
                 };
                 (first, last, step)
             }
-            Find::KeyNumber { number, first: distance, step } => {
-                let at = usize::try_from(first + i64::from(number)).map_err(|_| KeysError::Invalid)?;
+            Find::KeyNumber {
+                number,
+                first: distance,
+                step,
+            } => {
+                let at =
+                    usize::try_from(first + i64::from(number)).map_err(|_| KeysError::Invalid)?;
                 let text = args.get(at).ok_or(KeysError::Invalid)?;
-                let keys = weft_data::number::parse_i64(text).filter(|keys| (0..count).contains(keys)).ok_or(KeysError::Invalid)?;
+                let keys = weft_data::number::parse_i64(text)
+                    .filter(|keys| (0..count).contains(keys))
+                    .ok_or(KeysError::Invalid)?;
                 let first = first + i64::from(distance);
                 (first, first + (keys - 1) * i64::from(step), step)
             }
@@ -122,7 +144,10 @@ impl KeySpec {
         }
         let mut at = first;
         while at <= last {
-            found.push(KeyArgument { argument: usize::try_from(at).map_err(|_| KeysError::Invalid)?, flags: self.flags });
+            found.push(KeyArgument {
+                argument: usize::try_from(at).map_err(|_| KeysError::Invalid)?,
+                flags: self.flags,
+            });
             at += i64::from(step.max(1));
         }
         Ok(())
@@ -132,9 +157,16 @@ impl KeySpec {
         match self.begin {
             Begin::Index(index) => Some(i64::from(index)),
             Begin::Keyword(word, from) => {
-                let named = |at: &usize| args.get(*at).is_some_and(|text| text.eq_ignore_ascii_case(word.as_bytes()));
+                let named = |at: &usize| {
+                    args.get(*at)
+                        .is_some_and(|text| text.eq_ignore_ascii_case(word.as_bytes()))
+                };
                 let start = usize::try_from(from.unsigned_abs()).ok()?;
-                let at = if from >= 0 { (start..args.len()).find(named) } else { (1..args.len().checked_sub(start)? + 1).rev().find(named) };
+                let at = if from >= 0 {
+                    (start..args.len()).find(named)
+                } else {
+                    (1..args.len().checked_sub(start)? + 1).rev().find(named)
+                };
                 at.map(|at| at as i64 + 1)
             }
         }

@@ -83,7 +83,11 @@ impl CommandRow {
     #[must_use]
     pub const fn accepts(&self, count: usize) -> bool {
         let wanted = self.arity.unsigned_abs() as usize;
-        if self.arity >= 0 { count == wanted } else { count >= wanted }
+        if self.arity >= 0 {
+            count == wanted
+        } else {
+            count >= wanted
+        }
     }
 
     /// The command's keys among its arguments.
@@ -105,7 +109,13 @@ impl CommandRow {
     #[must_use]
     pub const fn single_key(&self) -> Option<usize> {
         match self.keys {
-            [KeySpec { begin: Begin::Index(at), find: Find::Range { last: 0, .. }, .. }] => Some(*at as usize),
+            [
+                KeySpec {
+                    begin: Begin::Index(at),
+                    find: Find::Range { last: 0, .. },
+                    ..
+                },
+            ] => Some(*at as usize),
             _ => None,
         }
     }
@@ -136,15 +146,22 @@ impl CommandRow {
         implied(Flags::PUBSUB, Categories::PUBSUB);
         implied(Flags::FAST, Categories::FAST);
         implied(Flags::BLOCKING, Categories::BLOCKING);
-        if self.flags.contains(Flags::READONLY) && !self.categories.contains(Categories::SCRIPTING) {
+        if self.flags.contains(Flags::READONLY) && !self.categories.contains(Categories::SCRIPTING)
+        {
             all = all | Categories::READ;
         }
-        if all.contains(Categories::FAST) { all } else { all | Categories::SLOW }
+        if all.contains(Categories::FAST) {
+            all
+        } else {
+            all | Categories::SLOW
+        }
     }
 
     /// The subcommand of that name, in any letter case.
     #[must_use]
     pub fn subcommand(&self, name: &[u8]) -> Option<&'static CommandRow> {
-        self.subcommands.iter().find(|row| row.name.as_bytes().eq_ignore_ascii_case(name))
+        self.subcommands
+            .iter()
+            .find(|row| row.name.as_bytes().eq_ignore_ascii_case(name))
     }
 }

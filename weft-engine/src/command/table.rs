@@ -21,7 +21,11 @@ impl CommandTable {
         let rows: Vec<_> = families.iter().flat_map(|family| family.iter()).collect();
         let mut slots = vec![None; (rows.len() * 4).next_power_of_two()].into_boxed_slice();
         for row in &rows {
-            assert!(row.name.len() <= NAME_MAX, "command name too long: {}", row.name);
+            assert!(
+                row.name.len() <= NAME_MAX,
+                "command name too long: {}",
+                row.name
+            );
             let mut at = hash(row.name.as_bytes()) & (slots.len() - 1);
             while let Some(other) = slots[at] {
                 let other: &CommandRow = other;
@@ -70,7 +74,8 @@ impl CommandTable {
 
 /// FNV-1a over the lower-case name: names are short, and the table is fixed when the program starts.
 fn hash(name: &[u8]) -> usize {
-    let fold = |hash: u64, byte: &u8| (hash ^ u64::from(*byte | 0x20)).wrapping_mul(0x0100_0000_01b3);
+    let fold =
+        |hash: u64, byte: &u8| (hash ^ u64::from(*byte | 0x20)).wrapping_mul(0x0100_0000_01b3);
     let hash = name.iter().fold(0xcbf2_9ce4_8422_2325, fold);
     (hash ^ (hash >> 32)) as usize
 }

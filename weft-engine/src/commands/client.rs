@@ -6,19 +6,17 @@ use crate::dispatch::Context;
 use crate::error::CommandError;
 
 /// The rows of this family.
-pub(super) const ROWS: &[CommandRow] = &[
-    CommandRow {
-        name: "client",
-        arity: -2,
-        flags: Flags::NONE,
-        group: "connection",
-        since: "2.4.0",
-        complexity: "Depends on subcommand.",
-        summary: "Commands about client connections.",
-        subcommands: SUBCOMMANDS,
-        ..CommandRow::DEFAULT
-    },
-];
+pub(super) const ROWS: &[CommandRow] = &[CommandRow {
+    name: "client",
+    arity: -2,
+    flags: Flags::NONE,
+    group: "connection",
+    since: "2.4.0",
+    complexity: "Depends on subcommand.",
+    summary: "Commands about client connections.",
+    subcommands: SUBCOMMANDS,
+    ..CommandRow::DEFAULT
+}];
 
 const SUBCOMMANDS: &[CommandRow] = &[
     CommandRow {
@@ -55,9 +53,7 @@ const SUBCOMMANDS: &[CommandRow] = &[
         since: "2.6.9",
         complexity: "O(1)",
         summary: "Names the connection.",
-        arguments: &[
-            Argument::string("connection-name"),
-        ],
+        arguments: &[Argument::string("connection-name")],
         handler: setname,
         ..CommandRow::DEFAULT
     },
@@ -71,23 +67,28 @@ const SUBCOMMANDS: &[CommandRow] = &[
         since: "7.2.0",
         complexity: "O(1)",
         summary: "Notes the client library's name or version.",
-        arguments: &[
-            Argument::one_of("attr", &[
+        arguments: &[Argument::one_of(
+            "attr",
+            &[
                 Argument::string("libname").token("LIB-NAME"),
                 Argument::string("libver").token("LIB-VER"),
-            ]),
-        ],
+            ],
+        )],
         handler: setinfo,
         ..CommandRow::DEFAULT
     },
 ];
 
-
-pub(super) const BAD_NAME: &str = "ERR Client names cannot contain spaces, newlines or special characters.";
+pub(super) const BAD_NAME: &str =
+    "ERR Client names cannot contain spaces, newlines or special characters.";
 
 /// Whether every byte is printable ASCII and no space.
 pub(super) fn check_attribute(text: &[u8], error: &'static str) -> Result<(), CommandError> {
-    if text.iter().all(u8::is_ascii_graphic) { Ok(()) } else { Err(CommandError::Text(error)) }
+    if text.iter().all(u8::is_ascii_graphic) {
+        Ok(())
+    } else {
+        Err(CommandError::Text(error))
+    }
 }
 
 fn id(cx: &mut Context<'_, '_>) -> Result<(), CommandError> {
@@ -113,13 +114,21 @@ fn setname(cx: &mut Context<'_, '_>) -> Result<(), CommandError> {
 
 fn setinfo(cx: &mut Context<'_, '_>) -> Result<(), CommandError> {
     let (attribute, error) = match &cx.args[2] {
-        word if is(word, "LIB-NAME") => {
-            (&mut cx.client.library_name, "ERR lib-name cannot contain spaces, newlines or special characters.")
+        word if is(word, "LIB-NAME") => (
+            &mut cx.client.library_name,
+            "ERR lib-name cannot contain spaces, newlines or special characters.",
+        ),
+        word if is(word, "LIB-VER") => (
+            &mut cx.client.library_version,
+            "ERR lib-ver cannot contain spaces, newlines or special characters.",
+        ),
+        word => {
+            return Err(CommandError::quoting(
+                "ERR Unrecognized option '",
+                word,
+                "'",
+            ));
         }
-        word if is(word, "LIB-VER") => {
-            (&mut cx.client.library_version, "ERR lib-ver cannot contain spaces, newlines or special characters.")
-        }
-        word => return Err(CommandError::quoting("ERR Unrecognized option '", word, "'")),
     };
     check_attribute(&cx.args[3], error)?;
     *attribute = String::from_utf8_lossy(&cx.args[3]).into();

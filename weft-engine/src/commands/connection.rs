@@ -21,9 +21,7 @@ pub(super) const ROWS: &[CommandRow] = &[
         since: "1.0.0",
         complexity: "O(1)",
         summary: "Answers PONG, or the message given.",
-        arguments: &[
-            Argument::string("message").optional(),
-        ],
+        arguments: &[Argument::string("message").optional()],
         handler: ping,
         ..CommandRow::DEFAULT
     },
@@ -36,52 +34,75 @@ pub(super) const ROWS: &[CommandRow] = &[
         since: "1.0.0",
         complexity: "O(1)",
         summary: "Answers with its argument.",
-        arguments: &[
-            Argument::string("message"),
-        ],
+        arguments: &[Argument::string("message")],
         handler: echo,
         ..CommandRow::DEFAULT
     },
     CommandRow {
         name: "quit",
         arity: -1,
-        flags: Flags::NO_SCRIPT.with(Flags::LOADING).with(Flags::STALE).with(Flags::FAST).with(Flags::NO_AUTH).with(Flags::ALLOW_BUSY),
+        flags: Flags::NO_SCRIPT
+            .with(Flags::LOADING)
+            .with(Flags::STALE)
+            .with(Flags::FAST)
+            .with(Flags::NO_AUTH)
+            .with(Flags::ALLOW_BUSY),
         categories: Categories::CONNECTION,
         group: "connection",
         since: "1.0.0",
         complexity: "O(1)",
         summary: "Asks the server to close the connection.",
-        deprecated: Some(Deprecation { since: "7.2.0", replaced_by: "closing the connection" }),
+        deprecated: Some(Deprecation {
+            since: "7.2.0",
+            replaced_by: "closing the connection",
+        }),
         handler: quit,
         ..CommandRow::DEFAULT
     },
     CommandRow {
         name: "hello",
         arity: -1,
-        flags: Flags::NO_SCRIPT.with(Flags::LOADING).with(Flags::STALE).with(Flags::FAST).with(Flags::NO_AUTH).with(Flags::ALLOW_BUSY),
+        flags: Flags::NO_SCRIPT
+            .with(Flags::LOADING)
+            .with(Flags::STALE)
+            .with(Flags::FAST)
+            .with(Flags::NO_AUTH)
+            .with(Flags::ALLOW_BUSY),
         categories: Categories::CONNECTION,
         group: "connection",
         since: "6.0.0",
         complexity: "O(1)",
         summary: "Agrees on a protocol version, optionally logging in and naming the connection.",
-        history: &[("6.2.0", "The version may be left out; the reply then describes the connection.")],
-        arguments: &[
-            Argument::block("arguments", &[
+        history: &[(
+            "6.2.0",
+            "The version may be left out; the reply then describes the connection.",
+        )],
+        arguments: &[Argument::block(
+            "arguments",
+            &[
                 Argument::integer("protover"),
-                Argument::block("auth", &[
-                    Argument::string("username"),
-                    Argument::string("password"),
-                ]).token("AUTH").optional(),
+                Argument::block(
+                    "auth",
+                    &[Argument::string("username"), Argument::string("password")],
+                )
+                .token("AUTH")
+                .optional(),
                 Argument::string("clientname").token("SETNAME").optional(),
-            ]).optional(),
-        ],
+            ],
+        )
+        .optional()],
         handler: hello,
         ..CommandRow::DEFAULT
     },
     CommandRow {
         name: "auth",
         arity: -2,
-        flags: Flags::NO_SCRIPT.with(Flags::LOADING).with(Flags::STALE).with(Flags::FAST).with(Flags::NO_AUTH).with(Flags::ALLOW_BUSY),
+        flags: Flags::NO_SCRIPT
+            .with(Flags::LOADING)
+            .with(Flags::STALE)
+            .with(Flags::FAST)
+            .with(Flags::NO_AUTH)
+            .with(Flags::ALLOW_BUSY),
         categories: Categories::CONNECTION,
         group: "connection",
         since: "1.0.0",
@@ -104,16 +125,19 @@ pub(super) const ROWS: &[CommandRow] = &[
         since: "1.0.0",
         complexity: "O(1)",
         summary: "Chooses the database that the connection's commands use.",
-        arguments: &[
-            Argument::integer("index"),
-        ],
+        arguments: &[Argument::integer("index")],
         handler: select,
         ..CommandRow::DEFAULT
     },
     CommandRow {
         name: "reset",
         arity: 1,
-        flags: Flags::NO_SCRIPT.with(Flags::LOADING).with(Flags::STALE).with(Flags::FAST).with(Flags::NO_AUTH).with(Flags::ALLOW_BUSY),
+        flags: Flags::NO_SCRIPT
+            .with(Flags::LOADING)
+            .with(Flags::STALE)
+            .with(Flags::FAST)
+            .with(Flags::NO_AUTH)
+            .with(Flags::ALLOW_BUSY),
         categories: Categories::CONNECTION,
         group: "connection",
         since: "6.2.0",
@@ -124,9 +148,8 @@ pub(super) const ROWS: &[CommandRow] = &[
     },
 ];
 
-
-
-const WRONG_PASSWORD: CommandError = CommandError::Text("WRONGPASS invalid username-password pair or user is disabled.");
+const WRONG_PASSWORD: CommandError =
+    CommandError::Text("WRONGPASS invalid username-password pair or user is disabled.");
 const NO_PASSWORD: CommandError = CommandError::Text(
     "ERR AUTH <password> called without any password configured for the default user. Are you sure your configuration is correct?",
 );
@@ -156,7 +179,8 @@ fn quit(cx: &mut Context<'_, '_>) -> Result<(), CommandError> {
 }
 
 fn reset(cx: &mut Context<'_, '_>) -> Result<(), CommandError> {
-    cx.client.reset(cx.worker.settings().requirepass().is_empty());
+    cx.client
+        .reset(cx.worker.settings().requirepass().is_none());
     cx.reply.set_protocol(cx.client.protocol);
     cx.reply.simple("RESET");
     Ok(())
@@ -165,7 +189,10 @@ fn reset(cx: &mut Context<'_, '_>) -> Result<(), CommandError> {
 fn select(cx: &mut Context<'_, '_>) -> Result<(), CommandError> {
     const OUT_OF_RANGE: CommandError = CommandError::Text("ERR DB index is out of range");
     let index = integer(&cx.args[1]).map_err(|_| CommandError::Text("ERR invalid DB index"))?;
-    let index = usize::try_from(index).ok().filter(|index| *index < cx.engine.keyspace.databases()).ok_or(OUT_OF_RANGE)?;
+    let index = usize::try_from(index)
+        .ok()
+        .filter(|index| *index < cx.engine.keyspace.databases())
+        .ok_or(OUT_OF_RANGE)?;
     cx.client.database = index;
     cx.reply.simple("OK");
     Ok(())
@@ -174,7 +201,7 @@ fn select(cx: &mut Context<'_, '_>) -> Result<(), CommandError> {
 fn auth(cx: &mut Context<'_, '_>) -> Result<(), CommandError> {
     let args = cx.args;
     match args.len() {
-        2 if cx.worker.settings().requirepass().is_empty() => return Err(NO_PASSWORD),
+        2 if cx.worker.settings().requirepass().is_none() => return Err(NO_PASSWORD),
         2 => authenticate(cx, b"default", &args[1])?,
         3 => authenticate(cx, &args[1], &args[2])?,
         _ => return Err(CommandError::Syntax),
@@ -184,9 +211,16 @@ fn auth(cx: &mut Context<'_, '_>) -> Result<(), CommandError> {
 }
 
 /// Logs the client in; without a password set, the default user takes any.
-fn authenticate(cx: &mut Context<'_, '_>, user: &[u8], password: &[u8]) -> Result<(), CommandError> {
-    let wanted = cx.worker.settings().requirepass().as_bytes();
-    if user == b"default" && (wanted.is_empty() || same_secret(wanted, password)) {
+fn authenticate(
+    cx: &mut Context<'_, '_>,
+    user: &[u8],
+    password: &[u8],
+) -> Result<(), CommandError> {
+    let right = match cx.worker.settings().requirepass() {
+        None => true,
+        Some(wanted) => same_secret(wanted, password),
+    };
+    if user == b"default" && right {
         cx.client.authenticate();
         Ok(())
     } else {
@@ -196,7 +230,10 @@ fn authenticate(cx: &mut Context<'_, '_>, user: &[u8], password: &[u8]) -> Resul
 
 /// Compares in a time that tells nothing about where the two differ.
 fn same_secret(wanted: &[u8], given: &[u8]) -> bool {
-    let differing = wanted.iter().zip(given).fold(0_u8, |bits, (a, b)| bits | (a ^ b));
+    let differing = wanted
+        .iter()
+        .zip(given)
+        .fold(0_u8, |bits, (a, b)| bits | (a ^ b));
     wanted.len() == given.len() && std::hint::black_box(differing) == 0
 }
 
@@ -211,9 +248,12 @@ struct Hello<'a> {
 impl<'a> Hello<'a> {
     fn parse(args: weft_resp::Args<'a>) -> Result<Self, CommandError> {
         let mut hello = Self::default();
-        let Some(version) = args.get(1) else { return Ok(hello) };
-        let version = number::parse_i64(version)
-            .ok_or(CommandError::Text("ERR Protocol version is not an integer or out of range"))?;
+        let Some(version) = args.get(1) else {
+            return Ok(hello);
+        };
+        let version = number::parse_i64(version).ok_or(CommandError::Text(
+            "ERR Protocol version is not an integer or out of range",
+        ))?;
         let unsupported = CommandError::Text("NOPROTO unsupported protocol version");
         hello.protocol = Some(Protocol::from_number(version).ok_or(unsupported)?);
         let mut at = 2;
@@ -229,7 +269,11 @@ impl<'a> Hello<'a> {
                     at += 2;
                 }
                 _ => {
-                    return Err(CommandError::quoting("ERR Syntax error in HELLO option '", word, "'"));
+                    return Err(CommandError::quoting(
+                        "ERR Syntax error in HELLO option '",
+                        word,
+                        "'",
+                    ));
                 }
             }
         }

@@ -5,7 +5,7 @@ use weft_data::number;
 use weft_keyspace::{DeadlineChange, NewValue};
 
 use super::options::integer;
-use super::values::{short_text, stored_bytes};
+use super::values::short_text;
 use crate::command::{Argument, Categories, CommandRow, Flags, KeyFlags, KeySpec};
 use crate::dispatch::{Context, EventClass};
 use crate::error::CommandError;
@@ -17,14 +17,15 @@ pub(super) const ROWS: &[CommandRow] = &[
         arity: 2,
         flags: Flags::WRITE.with(Flags::DENY_OOM).with(Flags::FAST),
         categories: Categories::STRING,
-        keys: &[KeySpec::one(1, KeyFlags::RW.with(KeyFlags::ACCESS).with(KeyFlags::UPDATE))],
+        keys: &[KeySpec::one(
+            1,
+            KeyFlags::RW.with(KeyFlags::ACCESS).with(KeyFlags::UPDATE),
+        )],
         group: "string",
         since: "1.0.0",
         complexity: "O(1)",
         summary: "Adds one to an integer; a missing key counts as 0.",
-        arguments: &[
-            Argument::key("key", 0),
-        ],
+        arguments: &[Argument::key("key", 0)],
         handler: incr,
         ..CommandRow::DEFAULT
     },
@@ -33,14 +34,15 @@ pub(super) const ROWS: &[CommandRow] = &[
         arity: 2,
         flags: Flags::WRITE.with(Flags::DENY_OOM).with(Flags::FAST),
         categories: Categories::STRING,
-        keys: &[KeySpec::one(1, KeyFlags::RW.with(KeyFlags::ACCESS).with(KeyFlags::UPDATE))],
+        keys: &[KeySpec::one(
+            1,
+            KeyFlags::RW.with(KeyFlags::ACCESS).with(KeyFlags::UPDATE),
+        )],
         group: "string",
         since: "1.0.0",
         complexity: "O(1)",
         summary: "Subtracts one from an integer; a missing key counts as 0.",
-        arguments: &[
-            Argument::key("key", 0),
-        ],
+        arguments: &[Argument::key("key", 0)],
         handler: decr,
         ..CommandRow::DEFAULT
     },
@@ -49,15 +51,15 @@ pub(super) const ROWS: &[CommandRow] = &[
         arity: 3,
         flags: Flags::WRITE.with(Flags::DENY_OOM).with(Flags::FAST),
         categories: Categories::STRING,
-        keys: &[KeySpec::one(1, KeyFlags::RW.with(KeyFlags::ACCESS).with(KeyFlags::UPDATE))],
+        keys: &[KeySpec::one(
+            1,
+            KeyFlags::RW.with(KeyFlags::ACCESS).with(KeyFlags::UPDATE),
+        )],
         group: "string",
         since: "1.0.0",
         complexity: "O(1)",
         summary: "Adds a number to an integer; a missing key counts as 0.",
-        arguments: &[
-            Argument::key("key", 0),
-            Argument::integer("increment"),
-        ],
+        arguments: &[Argument::key("key", 0), Argument::integer("increment")],
         handler: incrby,
         ..CommandRow::DEFAULT
     },
@@ -66,15 +68,15 @@ pub(super) const ROWS: &[CommandRow] = &[
         arity: 3,
         flags: Flags::WRITE.with(Flags::DENY_OOM).with(Flags::FAST),
         categories: Categories::STRING,
-        keys: &[KeySpec::one(1, KeyFlags::RW.with(KeyFlags::ACCESS).with(KeyFlags::UPDATE))],
+        keys: &[KeySpec::one(
+            1,
+            KeyFlags::RW.with(KeyFlags::ACCESS).with(KeyFlags::UPDATE),
+        )],
         group: "string",
         since: "1.0.0",
         complexity: "O(1)",
         summary: "Subtracts a number from an integer; a missing key counts as 0.",
-        arguments: &[
-            Argument::key("key", 0),
-            Argument::integer("decrement"),
-        ],
+        arguments: &[Argument::key("key", 0), Argument::integer("decrement")],
         handler: decrby,
         ..CommandRow::DEFAULT
     },
@@ -83,21 +85,19 @@ pub(super) const ROWS: &[CommandRow] = &[
         arity: 3,
         flags: Flags::WRITE.with(Flags::DENY_OOM).with(Flags::FAST),
         categories: Categories::STRING,
-        keys: &[KeySpec::one(1, KeyFlags::RW.with(KeyFlags::ACCESS).with(KeyFlags::UPDATE))],
+        keys: &[KeySpec::one(
+            1,
+            KeyFlags::RW.with(KeyFlags::ACCESS).with(KeyFlags::UPDATE),
+        )],
         group: "string",
         since: "2.6.0",
         complexity: "O(1)",
         summary: "Adds a number to a decimal number; a missing key counts as 0.",
-        arguments: &[
-            Argument::key("key", 0),
-            Argument::double("increment"),
-        ],
+        arguments: &[Argument::key("key", 0), Argument::double("increment")],
         handler: incrbyfloat,
         ..CommandRow::DEFAULT
     },
 ];
-
-
 
 fn incr(cx: &mut Context<'_, '_>) -> Result<(), CommandError> {
     add(cx, 1)
@@ -113,7 +113,9 @@ fn incrby(cx: &mut Context<'_, '_>) -> Result<(), CommandError> {
 }
 
 fn decrby(cx: &mut Context<'_, '_>) -> Result<(), CommandError> {
-    let delta = integer(&cx.args[2])?.checked_neg().ok_or(CommandError::Text("ERR decrement would overflow"))?;
+    let delta = integer(&cx.args[2])?
+        .checked_neg()
+        .ok_or(CommandError::Text("ERR decrement would overflow"))?;
     add(cx, delta)
 }
 
@@ -121,12 +123,15 @@ fn add(cx: &mut Context<'_, '_>, delta: i64) -> Result<(), CommandError> {
     let key = cx.keys[0];
     let value = match cx.unit.peek(key) {
         None => 0,
-        Some(entry) => short_text(entry.value()).and_then(|text| number::parse_i64(&text)).ok_or(CommandError::NotInteger)?,
+        Some(entry) => short_text(entry.value())
+            .and_then(|text| number::parse_i64(&text))
+            .ok_or(CommandError::NotInteger)?,
     };
     let sum = value.checked_add(delta).ok_or(CommandError::Overflow)?;
     cx.unit.set(key, NewValue::Int(sum), DeadlineChange::Keep);
     cx.unit.touched(key, EventClass::String, "incrby");
-    cx.unit.effect(&[b"INCRBY", key.name, number::format_i64(delta).as_bytes()]);
+    cx.unit
+        .effect(&[b"INCRBY", key.name, number::format_i64(delta).as_bytes()]);
     cx.reply.integer(sum);
     Ok(())
 }
@@ -145,7 +150,8 @@ fn incrbyfloat(cx: &mut Context<'_, '_>) -> Result<(), CommandError> {
         return Err(CommandError::NotANumberOrInfinity);
     }
     let text = sum.to_text();
-    cx.unit.set(key, stored_bytes(&text), DeadlineChange::Keep);
+    cx.unit
+        .set(key, NewValue::Bytes(&text), DeadlineChange::Keep);
     cx.unit.touched(key, EventClass::String, "incrbyfloat");
     cx.unit.effect(&[b"SET", key.name, &text, b"KEEPTTL"]);
     cx.reply.bulk(&text);

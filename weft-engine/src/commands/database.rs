@@ -31,12 +31,14 @@ pub(super) const ROWS: &[CommandRow] = &[
         complexity: "O(N) in the number of keys",
         summary: "Empties the database.",
         history: &[("4.0.0", "Takes ASYNC."), ("6.2.0", "Takes SYNC.")],
-        arguments: &[
-            Argument::one_of("flush-type", &[
+        arguments: &[Argument::one_of(
+            "flush-type",
+            &[
                 Argument::word("async", "ASYNC").since("4.0.0"),
                 Argument::word("sync", "SYNC").since("6.2.0"),
-            ]).optional(),
-        ],
+            ],
+        )
+        .optional()],
         handler: flushdb,
         ..CommandRow::DEFAULT
     },
@@ -51,21 +53,22 @@ pub(super) const ROWS: &[CommandRow] = &[
         complexity: "O(N) in the number of keys",
         summary: "Empties all databases.",
         history: &[("4.0.0", "Takes ASYNC."), ("6.2.0", "Takes SYNC.")],
-        arguments: &[
-            Argument::one_of("flush-type", &[
+        arguments: &[Argument::one_of(
+            "flush-type",
+            &[
                 Argument::word("async", "ASYNC").since("4.0.0"),
                 Argument::word("sync", "SYNC").since("6.2.0"),
-            ]).optional(),
-        ],
+            ],
+        )
+        .optional()],
         handler: flushall,
         ..CommandRow::DEFAULT
     },
 ];
 
-
-
 fn dbsize(cx: &mut Context<'_, '_>) -> Result<(), CommandError> {
-    cx.reply.integer(cx.engine.keyspace.key_count(cx.unit.database()) as i64);
+    cx.reply
+        .integer(cx.engine.keyspace.key_count(cx.unit.database()) as i64);
     Ok(())
 }
 
@@ -89,7 +92,11 @@ fn check_mode(cx: &Context<'_, '_>) -> Result<(), CommandError> {
     }
 }
 
-fn flush(cx: &mut Context<'_, '_>, database: Option<usize>, command: &'static [u8]) -> Result<(), CommandError> {
+fn flush(
+    cx: &mut Context<'_, '_>,
+    database: Option<usize>,
+    command: &'static [u8],
+) -> Result<(), CommandError> {
     let removed = cx.unit.flush(database);
     cx.unit.touched_many(removed);
     cx.unit.effect(&[command]);

@@ -23,12 +23,17 @@ pub(super) const ROWS: &[CommandRow] = &[
         arguments: &[
             Argument::key("key", 0),
             Argument::integer("seconds"),
-            Argument::one_of("condition", &[
-                Argument::word("nx", "NX"),
-                Argument::word("xx", "XX"),
-                Argument::word("gt", "GT"),
-                Argument::word("lt", "LT"),
-            ]).optional().since("7.0.0"),
+            Argument::one_of(
+                "condition",
+                &[
+                    Argument::word("nx", "NX"),
+                    Argument::word("xx", "XX"),
+                    Argument::word("gt", "GT"),
+                    Argument::word("lt", "LT"),
+                ],
+            )
+            .optional()
+            .since("7.0.0"),
         ],
         handler: expire,
         ..CommandRow::DEFAULT
@@ -47,12 +52,17 @@ pub(super) const ROWS: &[CommandRow] = &[
         arguments: &[
             Argument::key("key", 0),
             Argument::integer("milliseconds"),
-            Argument::one_of("condition", &[
-                Argument::word("nx", "NX"),
-                Argument::word("xx", "XX"),
-                Argument::word("gt", "GT"),
-                Argument::word("lt", "LT"),
-            ]).optional().since("7.0.0"),
+            Argument::one_of(
+                "condition",
+                &[
+                    Argument::word("nx", "NX"),
+                    Argument::word("xx", "XX"),
+                    Argument::word("gt", "GT"),
+                    Argument::word("lt", "LT"),
+                ],
+            )
+            .optional()
+            .since("7.0.0"),
         ],
         handler: pexpire,
         ..CommandRow::DEFAULT
@@ -71,12 +81,17 @@ pub(super) const ROWS: &[CommandRow] = &[
         arguments: &[
             Argument::key("key", 0),
             Argument::unix_time("unix-time-seconds"),
-            Argument::one_of("condition", &[
-                Argument::word("nx", "NX"),
-                Argument::word("xx", "XX"),
-                Argument::word("gt", "GT"),
-                Argument::word("lt", "LT"),
-            ]).optional().since("7.0.0"),
+            Argument::one_of(
+                "condition",
+                &[
+                    Argument::word("nx", "NX"),
+                    Argument::word("xx", "XX"),
+                    Argument::word("gt", "GT"),
+                    Argument::word("lt", "LT"),
+                ],
+            )
+            .optional()
+            .since("7.0.0"),
         ],
         handler: expireat,
         ..CommandRow::DEFAULT
@@ -95,12 +110,17 @@ pub(super) const ROWS: &[CommandRow] = &[
         arguments: &[
             Argument::key("key", 0),
             Argument::unix_time("unix-time-milliseconds"),
-            Argument::one_of("condition", &[
-                Argument::word("nx", "NX"),
-                Argument::word("xx", "XX"),
-                Argument::word("gt", "GT"),
-                Argument::word("lt", "LT"),
-            ]).optional().since("7.0.0"),
+            Argument::one_of(
+                "condition",
+                &[
+                    Argument::word("nx", "NX"),
+                    Argument::word("xx", "XX"),
+                    Argument::word("gt", "GT"),
+                    Argument::word("lt", "LT"),
+                ],
+            )
+            .optional()
+            .since("7.0.0"),
         ],
         handler: pexpireat,
         ..CommandRow::DEFAULT
@@ -117,9 +137,7 @@ pub(super) const ROWS: &[CommandRow] = &[
         complexity: "O(1)",
         summary: "Tells in how many seconds a key expires.",
         history: &[("2.8.0", "Answers -2 for a missing key.")],
-        arguments: &[
-            Argument::key("key", 0),
-        ],
+        arguments: &[Argument::key("key", 0)],
         handler: ttl,
         ..CommandRow::DEFAULT
     },
@@ -135,9 +153,7 @@ pub(super) const ROWS: &[CommandRow] = &[
         complexity: "O(1)",
         summary: "Tells in how many milliseconds a key expires.",
         history: &[("2.8.0", "Answers -2 for a missing key.")],
-        arguments: &[
-            Argument::key("key", 0),
-        ],
+        arguments: &[Argument::key("key", 0)],
         handler: pttl,
         ..CommandRow::DEFAULT
     },
@@ -151,9 +167,7 @@ pub(super) const ROWS: &[CommandRow] = &[
         since: "7.0.0",
         complexity: "O(1)",
         summary: "Tells when a key expires, in seconds since 1970.",
-        arguments: &[
-            Argument::key("key", 0),
-        ],
+        arguments: &[Argument::key("key", 0)],
         handler: expiretime,
         ..CommandRow::DEFAULT
     },
@@ -167,9 +181,7 @@ pub(super) const ROWS: &[CommandRow] = &[
         since: "7.0.0",
         complexity: "O(1)",
         summary: "Tells when a key expires, in milliseconds since 1970.",
-        arguments: &[
-            Argument::key("key", 0),
-        ],
+        arguments: &[Argument::key("key", 0)],
         handler: pexpiretime,
         ..CommandRow::DEFAULT
     },
@@ -183,15 +195,11 @@ pub(super) const ROWS: &[CommandRow] = &[
         since: "2.2.0",
         complexity: "O(1)",
         summary: "Lets a key live on without a deadline.",
-        arguments: &[
-            Argument::key("key", 0),
-        ],
+        arguments: &[Argument::key("key", 0)],
         handler: persist,
         ..CommandRow::DEFAULT
     },
 ];
-
-
 
 fn expire(cx: &mut Context<'_, '_>) -> Result<(), CommandError> {
     set_deadline(cx, TimeUnit::Seconds, TimeBase::Relative)
@@ -232,10 +240,14 @@ impl Conditions {
             *condition = true;
         }
         if conditions.none && (conditions.some || conditions.later || conditions.earlier) {
-            return Err(CommandError::Text("ERR NX and XX, GT or LT options at the same time are not compatible"));
+            return Err(CommandError::Text(
+                "ERR NX and XX, GT or LT options at the same time are not compatible",
+            ));
         }
         if conditions.later && conditions.earlier {
-            return Err(CommandError::Text("ERR GT and LT options at the same time are not compatible"));
+            return Err(CommandError::Text(
+                "ERR GT and LT options at the same time are not compatible",
+            ));
         }
         Ok(conditions)
     }
@@ -250,13 +262,26 @@ impl Conditions {
     }
 }
 
-fn set_deadline(cx: &mut Context<'_, '_>, unit: TimeUnit, base: TimeBase) -> Result<(), CommandError> {
+fn set_deadline(
+    cx: &mut Context<'_, '_>,
+    unit: TimeUnit,
+    base: TimeBase,
+) -> Result<(), CommandError> {
     let key = cx.keys[0];
     let conditions = Conditions::parse(cx.args)?;
-    let time = ExpiryTime { value: integer(&cx.args[2])?, unit, base };
+    let time = ExpiryTime {
+        value: integer(&cx.args[2])?,
+        unit,
+        base,
+    };
     let now = cx.unit.now_ms();
-    let new = time.absolute_ms(now).ok_or(CommandError::InvalidExpire(cx.row.name))?;
-    let allowed = cx.unit.peek(key).is_some_and(|entry| conditions.allow(entry.deadline(), new));
+    let new = time
+        .absolute_ms(now)
+        .ok_or(CommandError::InvalidExpire(cx.row.name))?;
+    let allowed = cx
+        .unit
+        .peek(key)
+        .is_some_and(|entry| conditions.allow(entry.deadline(), new));
     if !allowed {
         cx.reply.integer(0);
         return Ok(());
@@ -265,7 +290,8 @@ fn set_deadline(cx: &mut Context<'_, '_>, unit: TimeUnit, base: TimeBase) -> Res
         Ok(ms) if ms > now => {
             cx.unit.set_deadline(key, Some(ms));
             cx.unit.touched(key, EventClass::Generic, "expire");
-            cx.unit.effect(&[b"PEXPIREAT", key.name, number::format_u64(ms).as_bytes()]);
+            cx.unit
+                .effect(&[b"PEXPIREAT", key.name, number::format_u64(ms).as_bytes()]);
         }
         _ => {
             cx.unit.remove(key);
@@ -279,7 +305,10 @@ fn set_deadline(cx: &mut Context<'_, '_>, unit: TimeUnit, base: TimeBase) -> Res
 
 fn persist(cx: &mut Context<'_, '_>) -> Result<(), CommandError> {
     let key = cx.keys[0];
-    let had_deadline = cx.unit.peek(key).is_some_and(|entry| entry.deadline().is_some());
+    let had_deadline = cx
+        .unit
+        .peek(key)
+        .is_some_and(|entry| entry.deadline().is_some());
     if had_deadline {
         cx.unit.set_deadline(key, None);
         cx.unit.touched(key, EventClass::Generic, "persist");
@@ -290,7 +319,9 @@ fn persist(cx: &mut Context<'_, '_>) -> Result<(), CommandError> {
 }
 
 fn ttl(cx: &mut Context<'_, '_>) -> Result<(), CommandError> {
-    reply_deadline(cx, |deadline, now| (deadline.saturating_sub(now) + 500) / 1000)
+    reply_deadline(cx, |deadline, now| {
+        (deadline.saturating_sub(now) + 500) / 1000
+    })
 }
 
 fn pttl(cx: &mut Context<'_, '_>) -> Result<(), CommandError> {
@@ -306,7 +337,10 @@ fn pexpiretime(cx: &mut Context<'_, '_>) -> Result<(), CommandError> {
 }
 
 /// Answers -2 for a missing key, -1 for one without a deadline, otherwise what `show` makes of deadline and now.
-fn reply_deadline(cx: &mut Context<'_, '_>, show: impl Fn(u64, u64) -> u64) -> Result<(), CommandError> {
+fn reply_deadline(
+    cx: &mut Context<'_, '_>,
+    show: impl Fn(u64, u64) -> u64,
+) -> Result<(), CommandError> {
     let shown = match cx.unit.read(cx.keys[0]).map(|entry| entry.deadline()) {
         None => -2,
         Some(None) => -1,

@@ -11,25 +11,25 @@ use crate::identity::{REDIS_VERSION, WEFT_VERSION};
 use crate::statistics::Totals;
 
 /// The rows of this family.
-pub(super) const ROWS: &[CommandRow] = &[
-    CommandRow {
-        name: "info",
-        arity: -1,
-        flags: Flags::LOADING.with(Flags::STALE),
-        categories: Categories::DANGEROUS,
-        tips: &["nondeterministic_output", "request_policy:all_shards", "response_policy:special"],
-        group: "server",
-        since: "1.0.0",
-        complexity: "O(1)",
-        summary: "Reports facts and counters of the server.",
-        history: &[("7.0.0", "Takes several sections.")],
-        arguments: &[
-            Argument::string("section").optional().multiple(),
-        ],
-        handler: info,
-        ..CommandRow::DEFAULT
-    },
-];
+pub(super) const ROWS: &[CommandRow] = &[CommandRow {
+    name: "info",
+    arity: -1,
+    flags: Flags::LOADING.with(Flags::STALE),
+    categories: Categories::DANGEROUS,
+    tips: &[
+        "nondeterministic_output",
+        "request_policy:all_shards",
+        "response_policy:special",
+    ],
+    group: "server",
+    since: "1.0.0",
+    complexity: "O(1)",
+    summary: "Reports facts and counters of the server.",
+    history: &[("7.0.0", "Takes several sections.")],
+    arguments: &[Argument::string("section").optional().multiple()],
+    handler: info,
+    ..CommandRow::DEFAULT
+}];
 
 /// What the sections are written from.
 struct Facts<'a, 'b, 'k> {
@@ -74,7 +74,10 @@ impl Lines {
 fn info(cx: &mut Context<'_, '_>) -> Result<(), CommandError> {
     let wanted = |name: &str| {
         let named = |word: &[u8]| {
-            word.eq_ignore_ascii_case(name.as_bytes()) || is(word, "DEFAULT") || is(word, "ALL") || is(word, "EVERYTHING")
+            word.eq_ignore_ascii_case(name.as_bytes())
+                || is(word, "DEFAULT")
+                || is(word, "ALL")
+                || is(word, "EVERYTHING")
         };
         cx.args.len() == 1 || cx.args.iter().skip(1).any(named)
     };
@@ -114,7 +117,10 @@ fn server(facts: &Facts<'_, '_, '_>, lines: &mut Lines) {
     lines.field("hz", settings.hz());
     lines.field("configured_hz", settings.hz());
     lines.field("executable", &process.executable);
-    let config_file = identity.config_file.as_ref().map(|path| path.display().to_string());
+    let config_file = identity
+        .config_file
+        .as_ref()
+        .map(|path| path.display().to_string());
     lines.field("config_file", config_file.unwrap_or_default());
 }
 
@@ -134,11 +140,17 @@ fn memory(facts: &Facts<'_, '_, '_>, lines: &mut Lines) {
     lines.field("used_memory_rss_human", human(process.resident_bytes));
     lines.field("used_memory_dataset", keyspace.entries + keyspace.external);
     lines.field("total_system_memory", process.total_memory_bytes);
-    lines.field("total_system_memory_human", human(process.total_memory_bytes));
+    lines.field(
+        "total_system_memory_human",
+        human(process.total_memory_bytes),
+    );
     lines.field("maxmemory", 0);
     lines.field("maxmemory_human", human(0));
     lines.field("maxmemory_policy", "noeviction");
-    lines.field("mem_fragmentation_ratio", format_args!("{:.2}", process.resident_bytes as f64 / used.max(1) as f64));
+    lines.field(
+        "mem_fragmentation_ratio",
+        format_args!("{:.2}", process.resident_bytes as f64 / used.max(1) as f64),
+    );
     lines.field("mem_allocator", &process.allocator);
 }
 
@@ -166,7 +178,10 @@ fn stats(facts: &Facts<'_, '_, '_>, lines: &mut Lines) {
     lines.field("keyspace_hits", totals.keyspace_hits);
     lines.field("keyspace_misses", totals.keyspace_misses);
     lines.field("total_error_replies", totals.error_replies);
-    lines.field("client_query_buffer_limit_disconnections", totals.query_buffer_limit_disconnections);
+    lines.field(
+        "client_query_buffer_limit_disconnections",
+        totals.query_buffer_limit_disconnections,
+    );
 }
 
 fn replication(_: &Facts<'_, '_, '_>, lines: &mut Lines) {
@@ -190,7 +205,10 @@ fn keyspace(facts: &Facts<'_, '_, '_>, lines: &mut Lines) {
         let keys = keyspace.key_count(database);
         if keys > 0 {
             let expires = keyspace.deadline_count(database);
-            lines.field(&format!("db{database}"), format_args!("keys={keys},expires={expires},avg_ttl=0,subexpiry=0"));
+            lines.field(
+                &format!("db{database}"),
+                format_args!("keys={keys},expires={expires},avg_ttl=0,subexpiry=0"),
+            );
         }
     }
 }

@@ -5,27 +5,28 @@ use weft_data::glob;
 use weft_resp::Writer;
 
 use super::options::is;
-use crate::command::{Argument, ArgumentKind, Begin, Categories, CommandRow, Find, Flags, KeyArgument, KeySpec, KeysError};
+use crate::command::{
+    Argument, ArgumentKind, Begin, Categories, CommandRow, Find, Flags, KeyArgument, KeySpec,
+    KeysError,
+};
 use crate::dispatch::Context;
 use crate::error::CommandError;
 
 /// The rows of this family.
-pub(super) const ROWS: &[CommandRow] = &[
-    CommandRow {
-        name: "command",
-        arity: -1,
-        flags: Flags::LOADING.with(Flags::STALE),
-        categories: Categories::CONNECTION,
-        tips: &["nondeterministic_output_order"],
-        group: "server",
-        since: "2.8.13",
-        complexity: "O(N) in the number of commands",
-        summary: "Describes every command to clients.",
-        subcommands: SUBCOMMANDS,
-        handler: command,
-        ..CommandRow::DEFAULT
-    },
-];
+pub(super) const ROWS: &[CommandRow] = &[CommandRow {
+    name: "command",
+    arity: -1,
+    flags: Flags::LOADING.with(Flags::STALE),
+    categories: Categories::CONNECTION,
+    tips: &["nondeterministic_output_order"],
+    group: "server",
+    since: "2.8.13",
+    complexity: "O(N) in the number of commands",
+    summary: "Describes every command to clients.",
+    subcommands: SUBCOMMANDS,
+    handler: command,
+    ..CommandRow::DEFAULT
+}];
 
 const SUBCOMMANDS: &[CommandRow] = &[
     CommandRow {
@@ -50,9 +51,7 @@ const SUBCOMMANDS: &[CommandRow] = &[
         since: "7.0.0",
         complexity: "O(N) in the number of commands",
         summary: "Documents commands: arguments, versions, complexity.",
-        arguments: &[
-            Argument::string("command-name").optional().multiple(),
-        ],
+        arguments: &[Argument::string("command-name").optional().multiple()],
         handler: docs,
         ..CommandRow::DEFAULT
     },
@@ -99,9 +98,7 @@ const SUBCOMMANDS: &[CommandRow] = &[
         complexity: "O(N) in the number of commands",
         summary: "Describes commands as COMMAND does.",
         history: &[("7.0.0", "Without arguments it describes all commands.")],
-        arguments: &[
-            Argument::string("command-name").optional().multiple(),
-        ],
+        arguments: &[Argument::string("command-name").optional().multiple()],
         handler: info,
         ..CommandRow::DEFAULT
     },
@@ -115,13 +112,16 @@ const SUBCOMMANDS: &[CommandRow] = &[
         since: "7.0.0",
         complexity: "O(N) in the number of commands",
         summary: "Lists command names.",
-        arguments: &[
-            Argument::one_of("filterby", &[
+        arguments: &[Argument::one_of(
+            "filterby",
+            &[
                 Argument::string("module-name").token("MODULE"),
                 Argument::string("category").token("ACLCAT"),
                 Argument::pattern("pattern").token("PATTERN"),
-            ]).token("FILTERBY").optional(),
-        ],
+            ],
+        )
+        .token("FILTERBY")
+        .optional()],
         handler: list,
         ..CommandRow::DEFAULT
     },
@@ -139,11 +139,11 @@ const SUBCOMMANDS: &[CommandRow] = &[
     },
 ];
 
-
 fn command(cx: &mut Context<'_, '_>) -> Result<(), CommandError> {
     let rows = cx.engine.commands.rows();
     cx.reply.array(rows.len());
-    rows.iter().for_each(|row| reply_info(&mut cx.reply, "", row));
+    rows.iter()
+        .for_each(|row| reply_info(&mut cx.reply, "", row));
     Ok(())
 }
 
@@ -167,22 +167,27 @@ fn info(cx: &mut Context<'_, '_>) -> Result<(), CommandError> {
 }
 
 fn list(cx: &mut Context<'_, '_>) -> Result<(), CommandError> {
-    let wanted: Box<dyn Fn(&str, &CommandRow) -> bool> = match (cx.args.get(2), cx.args.get(3), cx.args.get(4)) {
-        (None, ..) => Box::new(|_, _| true),
-        (Some(filterby), Some(kind), Some(value)) if cx.args.len() == 5 && is(filterby, "FILTERBY") => {
-            if is(kind, "PATTERN") {
-                Box::new(move |name, _| glob::matches(value, name.as_bytes(), true))
-            } else if is(kind, "ACLCAT") {
-                let category = Categories::by_name(value);
-                Box::new(move |_, row| category.is_some_and(|category| row.all_categories().contains(category)))
-            } else if is(kind, "MODULE") {
-                Box::new(|_, _| false)
-            } else {
-                return Err(CommandError::Syntax);
+    let wanted: Box<dyn Fn(&str, &CommandRow) -> bool> =
+        match (cx.args.get(2), cx.args.get(3), cx.args.get(4)) {
+            (None, ..) => Box::new(|_, _| true),
+            (Some(filterby), Some(kind), Some(value))
+                if cx.args.len() == 5 && is(filterby, "FILTERBY") =>
+            {
+                if is(kind, "PATTERN") {
+                    Box::new(move |name, _| glob::matches(value, name.as_bytes(), true))
+                } else if is(kind, "ACLCAT") {
+                    let category = Categories::by_name(value);
+                    Box::new(move |_, row| {
+                        category.is_some_and(|category| row.all_categories().contains(category))
+                    })
+                } else if is(kind, "MODULE") {
+                    Box::new(|_, _| false)
+                } else {
+                    return Err(CommandError::Syntax);
+                }
             }
-        }
-        _ => return Err(CommandError::Syntax),
-    };
+            _ => return Err(CommandError::Syntax),
+        };
     let filtered = cx.args.len() > 2;
     let mut names = Vec::new();
     for row in cx.engine.commands.rows() {
@@ -191,7 +196,12 @@ fn list(cx: &mut Context<'_, '_>) -> Result<(), CommandError> {
         }
         if filtered {
             let full = |sub: &CommandRow| format!("{}|{}", row.name, sub.name);
-            names.extend(row.subcommands.iter().filter(|sub| wanted(&full(sub), sub)).map(full));
+            names.extend(
+                row.subcommands
+                    .iter()
+                    .filter(|sub| wanted(&full(sub), sub))
+                    .map(full),
+            );
         }
     }
     cx.reply.array(names.len());
@@ -203,7 +213,12 @@ fn docs(cx: &mut Context<'_, '_>) -> Result<(), CommandError> {
     let commands = &cx.engine.commands;
     let rows: Vec<_> = match cx.args.len() {
         2 => commands.rows().iter().map(|row| ("", *row)).collect(),
-        _ => cx.args.iter().skip(2).filter_map(|name| commands.find_full(name)).collect(),
+        _ => cx
+            .args
+            .iter()
+            .skip(2)
+            .filter_map(|name| commands.find_full(name))
+            .collect(),
     };
     cx.reply.map(rows.len());
     for (container, row) in rows {
@@ -235,15 +250,26 @@ fn getkeysandflags(cx: &mut Context<'_, '_>) -> Result<(), CommandError> {
 /// The keys of the command that stands behind the first two arguments.
 fn keys_of_inner(cx: &Context<'_, '_>) -> Result<SmallVec<[KeyArgument; 4]>, CommandError> {
     let inner = cx.args.skip(2);
-    let row = cx.engine.commands.find(&inner[0]).ok_or(CommandError::Text("ERR Invalid command specified"))?;
-    let row = inner.get(1).and_then(|word| row.subcommand(word)).unwrap_or(row);
+    let row = cx
+        .engine
+        .commands
+        .find(&inner[0])
+        .ok_or(CommandError::Text("ERR Invalid command specified"))?;
+    let row = inner
+        .get(1)
+        .and_then(|word| row.subcommand(word))
+        .unwrap_or(row);
     if row.keys.is_empty() {
         return Err(CommandError::Text("ERR The command has no key arguments"));
     }
     if !row.accepts(inner.len()) {
-        return Err(CommandError::Text("ERR Invalid number of arguments specified for command"));
+        return Err(CommandError::Text(
+            "ERR Invalid number of arguments specified for command",
+        ));
     }
-    row.keys_of(inner).map_err(|KeysError::Invalid| CommandError::Text("ERR Invalid arguments specified for command"))
+    row.keys_of(inner).map_err(|KeysError::Invalid| {
+        CommandError::Text("ERR Invalid arguments specified for command")
+    })
 }
 
 fn help(cx: &mut Context<'_, '_>) -> Result<(), CommandError> {
@@ -278,7 +304,11 @@ fn help(cx: &mut Context<'_, '_>) -> Result<(), CommandError> {
 
 /// A subcommand's name as clients see it; the command's own if `container` is empty.
 fn full_name(container: &str, row: &CommandRow) -> String {
-    if container.is_empty() { row.name.to_owned() } else { format!("{container}|{}", row.name) }
+    if container.is_empty() {
+        row.name.to_owned()
+    } else {
+        format!("{container}|{}", row.name)
+    }
 }
 
 fn reply_names(reply: &mut Writer<'_>, names: impl Iterator<Item = &'static str>) {
@@ -293,16 +323,22 @@ fn reply_info(reply: &mut Writer<'_>, container: &str, row: &CommandRow) {
     reply.integer(i64::from(row.arity));
     reply_names(reply, row.flags.names());
     let (first, last, step) = row.key_range();
-    [first, last, step].iter().for_each(|number| reply.integer(i64::from(*number)));
+    [first, last, step]
+        .iter()
+        .for_each(|number| reply.integer(i64::from(*number)));
     let categories: SmallVec<[&str; 8]> = row.all_categories().names().collect();
     reply.set(categories.len());
-    categories.iter().for_each(|name| reply.simple(&format!("@{name}")));
+    categories
+        .iter()
+        .for_each(|name| reply.simple(&format!("@{name}")));
     reply.set(row.tips.len());
     row.tips.iter().for_each(|tip| reply.bulk(tip.as_bytes()));
     reply.set(row.keys.len());
     row.keys.iter().for_each(|spec| reply_key_spec(reply, spec));
     reply.set(row.subcommands.len());
-    row.subcommands.iter().for_each(|sub| reply_info(reply, row.name, sub));
+    row.subcommands
+        .iter()
+        .for_each(|sub| reply_info(reply, row.name, sub));
 }
 
 fn reply_text(reply: &mut Writer<'_>, field: &str, text: &str) {
@@ -350,7 +386,11 @@ fn reply_key_spec(reply: &mut Writer<'_>, spec: &KeySpec) {
             reply_number(reply, "keystep", step);
             reply_number(reply, "limit", limit);
         }
-        Find::KeyNumber { number, first, step } => {
+        Find::KeyNumber {
+            number,
+            first,
+            step,
+        } => {
             reply_text(reply, "type", "keynum");
             reply.bulk(b"spec");
             reply.map(3);
@@ -404,7 +444,9 @@ fn reply_docs(reply: &mut Writer<'_>, container: &str, row: &CommandRow) {
         fields += 1;
         reply.bulk(b"subcommands");
         reply.map(row.subcommands.len());
-        row.subcommands.iter().for_each(|sub| reply_docs(reply, row.name, sub));
+        row.subcommands
+            .iter()
+            .for_each(|sub| reply_docs(reply, row.name, sub));
     }
     reply.finish(map, fields);
 }
@@ -423,25 +465,50 @@ fn reply_argument(reply: &mut Writer<'_>, argument: &Argument) -> usize {
     let mut fields = 2;
     reply_text(reply, "name", argument.name);
     reply_text(reply, "type", argument.kind.name());
-    if !matches!(argument.kind, ArgumentKind::OneOf(_) | ArgumentKind::Block(_)) {
+    if !matches!(
+        argument.kind,
+        ArgumentKind::OneOf(_) | ArgumentKind::Block(_)
+    ) {
         fields += 1;
-        reply_text(reply, "display_text", if argument.display.is_empty() { argument.name } else { argument.display });
+        reply_text(
+            reply,
+            "display_text",
+            if argument.display.is_empty() {
+                argument.name
+            } else {
+                argument.display
+            },
+        );
     }
     if let Some(spec) = argument.key_spec {
         fields += 1;
         reply_number(reply, "key_spec_index", i32::from(spec));
     }
-    for (field, text) in [("token", argument.token), ("since", argument.since), ("deprecated_since", argument.deprecated_since)] {
+    for (field, text) in [
+        ("token", argument.token),
+        ("since", argument.since),
+        ("deprecated_since", argument.deprecated_since),
+    ] {
         if !text.is_empty() {
             fields += 1;
             reply_text(reply, field, text);
         }
     }
-    let flags = [(argument.optional, "optional"), (argument.multiple, "multiple"), (argument.multiple_token, "multiple_token")];
+    let flags = [
+        (argument.optional, "optional"),
+        (argument.multiple, "multiple"),
+        (argument.multiple_token, "multiple_token"),
+    ];
     if flags.iter().any(|(set, _)| *set) {
         fields += 1;
         reply.bulk(b"flags");
-        reply_names(reply, flags.into_iter().filter(|(set, _)| *set).map(|(_, name)| name));
+        reply_names(
+            reply,
+            flags
+                .into_iter()
+                .filter(|(set, _)| *set)
+                .map(|(_, name)| name),
+        );
     }
     if !argument.kind.children().is_empty() {
         fields += 1;

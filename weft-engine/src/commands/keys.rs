@@ -11,15 +11,18 @@ pub(super) const ROWS: &[CommandRow] = &[
         arity: -2,
         flags: Flags::WRITE,
         categories: Categories::KEYSPACE,
-        keys: &[KeySpec::range(1, -1, 1, KeyFlags::RM.with(KeyFlags::DELETE))],
+        keys: &[KeySpec::range(
+            1,
+            -1,
+            1,
+            KeyFlags::RM.with(KeyFlags::DELETE),
+        )],
         tips: &["request_policy:multi_shard", "response_policy:agg_sum"],
         group: "generic",
         since: "1.0.0",
         complexity: "O(N) in the number of keys and the elements of their values",
         summary: "Removes keys.",
-        arguments: &[
-            Argument::key("key", 0).multiple(),
-        ],
+        arguments: &[Argument::key("key", 0).multiple()],
         handler: del,
         ..CommandRow::DEFAULT
     },
@@ -28,15 +31,18 @@ pub(super) const ROWS: &[CommandRow] = &[
         arity: -2,
         flags: Flags::WRITE.with(Flags::FAST),
         categories: Categories::KEYSPACE,
-        keys: &[KeySpec::range(1, -1, 1, KeyFlags::RM.with(KeyFlags::DELETE))],
+        keys: &[KeySpec::range(
+            1,
+            -1,
+            1,
+            KeyFlags::RM.with(KeyFlags::DELETE),
+        )],
         tips: &["request_policy:multi_shard", "response_policy:agg_sum"],
         group: "generic",
         since: "4.0.0",
         complexity: "O(1) for each key; the memory is freed later",
         summary: "Removes keys at once and frees their memory later.",
-        arguments: &[
-            Argument::key("key", 0).multiple(),
-        ],
+        arguments: &[Argument::key("key", 0).multiple()],
         handler: unlink,
         ..CommandRow::DEFAULT
     },
@@ -52,9 +58,7 @@ pub(super) const ROWS: &[CommandRow] = &[
         complexity: "O(N) in the number of keys",
         summary: "Counts how many of the keys exist, a key named twice counting twice.",
         history: &[("3.0.3", "Takes several keys.")],
-        arguments: &[
-            Argument::key("key", 0).multiple(),
-        ],
+        arguments: &[Argument::key("key", 0).multiple()],
         handler: exists,
         ..CommandRow::DEFAULT
     },
@@ -68,9 +72,7 @@ pub(super) const ROWS: &[CommandRow] = &[
         since: "1.0.0",
         complexity: "O(1)",
         summary: "Names the type of a key's value.",
-        arguments: &[
-            Argument::key("key", 0),
-        ],
+        arguments: &[Argument::key("key", 0)],
         handler: r#type,
         ..CommandRow::DEFAULT
     },
@@ -79,7 +81,11 @@ pub(super) const ROWS: &[CommandRow] = &[
         arity: 1,
         flags: Flags::READONLY,
         categories: Categories::KEYSPACE,
-        tips: &["request_policy:all_shards", "response_policy:special", "nondeterministic_output"],
+        tips: &[
+            "request_policy:all_shards",
+            "response_policy:special",
+            "nondeterministic_output",
+        ],
         group: "generic",
         since: "1.0.0",
         complexity: "O(1)",
@@ -98,15 +104,11 @@ pub(super) const ROWS: &[CommandRow] = &[
         since: "3.2.1",
         complexity: "O(N) in the number of keys",
         summary: "Marks keys as just used and counts those that exist.",
-        arguments: &[
-            Argument::key("key", 0).multiple(),
-        ],
+        arguments: &[Argument::key("key", 0).multiple()],
         handler: touch,
         ..CommandRow::DEFAULT
     },
 ];
-
-
 
 fn del(cx: &mut Context<'_, '_>) -> Result<(), CommandError> {
     delete(cx, b"DEL")
@@ -139,13 +141,21 @@ fn touch(cx: &mut Context<'_, '_>) -> Result<(), CommandError> {
 }
 
 fn count_existing(cx: &mut Context<'_, '_>) -> Result<(), CommandError> {
-    let existing = cx.keys.iter().filter(|key| cx.unit.read(**key).is_some()).count();
+    let existing = cx
+        .keys
+        .iter()
+        .filter(|key| cx.unit.read(**key).is_some())
+        .count();
     cx.reply.integer(existing as i64);
     Ok(())
 }
 
 fn r#type(cx: &mut Context<'_, '_>) -> Result<(), CommandError> {
-    cx.reply.simple(if cx.unit.read(cx.keys[0]).is_some() { "string" } else { "none" });
+    cx.reply.simple(if cx.unit.read(cx.keys[0]).is_some() {
+        "string"
+    } else {
+        "none"
+    });
     Ok(())
 }
 

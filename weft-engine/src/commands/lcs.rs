@@ -10,31 +10,29 @@ use crate::dispatch::{Budget, Context, Progress, Steps};
 use crate::error::CommandError;
 
 /// The rows of this family.
-pub(super) const ROWS: &[CommandRow] = &[
-    CommandRow {
-        name: "lcs",
-        arity: -3,
-        flags: Flags::READONLY,
-        categories: Categories::STRING,
-        keys: &[KeySpec::range(1, 2, 1, KeyFlags::RO.with(KeyFlags::ACCESS))],
-        group: "string",
-        since: "7.0.0",
-        complexity: "O(N*M) in the lengths of the strings",
-        summary: "Finds the longest common subsequence of two strings.",
-        arguments: &[
-            Argument::key("key1", 0),
-            Argument::key("key2", 0),
-            Argument::word("len", "LEN").optional(),
-            Argument::word("idx", "IDX").optional(),
-            Argument::integer("min-match-len").token("MINMATCHLEN").optional(),
-            Argument::word("withmatchlen", "WITHMATCHLEN").optional(),
-        ],
-        handler: lcs,
-        ..CommandRow::DEFAULT
-    },
-];
-
-
+pub(super) const ROWS: &[CommandRow] = &[CommandRow {
+    name: "lcs",
+    arity: -3,
+    flags: Flags::READONLY,
+    categories: Categories::STRING,
+    keys: &[KeySpec::range(1, 2, 1, KeyFlags::RO.with(KeyFlags::ACCESS))],
+    group: "string",
+    since: "7.0.0",
+    complexity: "O(N*M) in the lengths of the strings",
+    summary: "Finds the longest common subsequence of two strings.",
+    arguments: &[
+        Argument::key("key1", 0),
+        Argument::key("key2", 0),
+        Argument::word("len", "LEN").optional(),
+        Argument::word("idx", "IDX").optional(),
+        Argument::integer("min-match-len")
+            .token("MINMATCHLEN")
+            .optional(),
+        Argument::word("withmatchlen", "WITHMATCHLEN").optional(),
+    ],
+    handler: lcs,
+    ..CommandRow::DEFAULT
+}];
 
 /// What of the result is wanted, and how it is shown.
 #[derive(Clone, Copy, Default)]
@@ -65,14 +63,20 @@ impl Options {
             at += 1;
         }
         if options.length && options.ranges {
-            return Err(CommandError::Text("ERR If you want both the length and indexes, please just use IDX."));
+            return Err(CommandError::Text(
+                "ERR If you want both the length and indexes, please just use IDX.",
+            ));
         }
         Ok(options)
     }
 
     const fn wanted(self) -> Wanted {
         match self {
-            Self { ranges: true, length_min, .. } => Wanted::Ranges { length_min },
+            Self {
+                ranges: true,
+                length_min,
+                ..
+            } => Wanted::Ranges { length_min },
             Self { length: true, .. } => Wanted::Length,
             Self { .. } => Wanted::Sequence,
         }
@@ -87,7 +91,8 @@ fn lcs(cx: &mut Context<'_, '_>) -> Result<(), CommandError> {
     let options = Options::parse(cx.args)?;
     let [a, b] = captured.map(Captured::into_bytes);
     let memory_max = cx.worker.settings().proto_max_bulk_len() as u64;
-    let lcs = Lcs::new(a, b, options.wanted(), memory_max).map_err(|error| CommandError::Composed(error.to_string().into_bytes().into()))?;
+    let lcs = Lcs::new(a, b, options.wanted(), memory_max)
+        .map_err(|error| CommandError::Composed(error.to_string().into_bytes().into()))?;
     cx.continue_with(Computation { lcs, options });
     Ok(())
 }
@@ -121,7 +126,12 @@ impl Computation {
         reply.map(2);
         reply.bulk(b"matches");
         reply.array(ranges.len());
-        for MatchRange { a_start, b_start, length } in ranges {
+        for MatchRange {
+            a_start,
+            b_start,
+            length,
+        } in ranges
+        {
             reply.array(if self.options.with_lengths { 3 } else { 2 });
             for start in [a_start, b_start] {
                 reply.array(2);

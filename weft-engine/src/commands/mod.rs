@@ -1,6 +1,7 @@
 //! The commands, one family a file: its rows and its handlers.
 
 mod client;
+mod config;
 mod connection;
 mod counters;
 mod database;
@@ -34,6 +35,7 @@ pub const FAMILIES: &[&[CommandRow]] = &[
     client::ROWS,
     server::ROWS,
     info::ROWS,
+    config::ROWS,
     introspection::ROWS,
 ];
 

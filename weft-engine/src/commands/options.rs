@@ -57,11 +57,17 @@ impl ExpiryTime {
     }
 
     /// The same for commands that take positive times only.
-    pub(super) fn positive_ms(self, now_ms: u64, command: &'static str) -> Result<u64, CommandError> {
+    pub(super) fn positive_ms(
+        self,
+        now_ms: u64,
+        command: &'static str,
+    ) -> Result<u64, CommandError> {
         let refused = CommandError::InvalidExpire(command);
         if self.value <= 0 {
             return Err(refused);
         }
-        self.absolute_ms(now_ms).and_then(|ms| u64::try_from(ms).ok()).ok_or(refused)
+        self.absolute_ms(now_ms)
+            .and_then(|ms| u64::try_from(ms).ok())
+            .ok_or(refused)
     }
 }

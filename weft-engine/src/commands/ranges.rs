@@ -25,10 +25,7 @@ pub(super) const ROWS: &[CommandRow] = &[
         since: "2.0.0",
         complexity: "O(1) amortized for short additions",
         summary: "Adds bytes to the end of a string, which is made if missing.",
-        arguments: &[
-            Argument::key("key", 0),
-            Argument::string("value"),
-        ],
+        arguments: &[Argument::key("key", 0), Argument::string("value")],
         handler: append,
         ..CommandRow::DEFAULT
     },
@@ -42,9 +39,7 @@ pub(super) const ROWS: &[CommandRow] = &[
         since: "2.2.0",
         complexity: "O(1)",
         summary: "Tells the length of a string in bytes.",
-        arguments: &[
-            Argument::key("key", 0),
-        ],
+        arguments: &[Argument::key("key", 0)],
         handler: strlen,
         ..CommandRow::DEFAULT
     },
@@ -76,7 +71,10 @@ pub(super) const ROWS: &[CommandRow] = &[
         since: "1.0.0",
         complexity: "O(N) in the length of the part",
         summary: "Reads a part of a string.",
-        deprecated: Some(Deprecation { since: "2.0.0", replaced_by: "GETRANGE" }),
+        deprecated: Some(Deprecation {
+            since: "2.0.0",
+            replaced_by: "GETRANGE",
+        }),
         arguments: &[
             Argument::key("key", 0),
             Argument::integer("start"),
@@ -105,10 +103,11 @@ pub(super) const ROWS: &[CommandRow] = &[
     },
 ];
 
-
-
 fn strlen(cx: &mut Context<'_, '_>) -> Result<(), CommandError> {
-    let length = cx.unit.read(cx.keys[0]).map_or(0, |entry| value_len(entry.value()));
+    let length = cx
+        .unit
+        .read(cx.keys[0])
+        .map_or(0, |entry| value_len(entry.value()));
     cx.reply.integer(length as i64);
     Ok(())
 }
@@ -128,15 +127,20 @@ fn append(cx: &mut Context<'_, '_>) -> Result<(), CommandError> {
     cx.unit.touched(key, EventClass::String, "append");
     let args = cx.args;
     cx.unit.effect_with(|| effect_arguments(args));
-    cx.reply.integer((old_len.unwrap_or_default() + added) as i64);
+    cx.reply
+        .integer((old_len.unwrap_or_default() + added) as i64);
     Ok(())
 }
 
 fn setrange(cx: &mut Context<'_, '_>) -> Result<(), CommandError> {
     let (key, added) = (cx.keys[0], cx.args.bytes_len(3).unwrap_or_default());
     let offset = integer(&cx.args[2])?;
-    let offset = usize::try_from(offset).map_err(|_| CommandError::Text("ERR offset is out of range"))?;
-    let old_len = cx.unit.peek(key).map_or(0, |entry| value_len(entry.value()));
+    let offset =
+        usize::try_from(offset).map_err(|_| CommandError::Text("ERR offset is out of range"))?;
+    let old_len = cx
+        .unit
+        .peek(key)
+        .map_or(0, |entry| value_len(entry.value()));
     if added == 0 {
         cx.reply.integer(old_len as i64);
         return Ok(());
@@ -166,7 +170,9 @@ fn edit(cx: &mut Context<'_, '_>, old_len: usize, offset: usize) {
     let key = cx.keys[0];
     let bytes = &cx.args[cx.args.len() - 1];
     let new_len = old_len.max(offset + bytes.len());
-    if old_len == new_len && let Some(value) = cx.unit.edit_bytes(key) {
+    if old_len == new_len
+        && let Some(value) = cx.unit.edit_bytes(key)
+    {
         value[offset..offset + bytes.len()].copy_from_slice(bytes);
         cx.unit.set_raw(key);
         return;
@@ -182,7 +188,8 @@ fn edit(cx: &mut Context<'_, '_>, old_len: usize, offset: usize) {
         }
         value.resize(new_len, 0);
         value[offset..offset + bytes.len()].copy_from_slice(bytes);
-        cx.unit.set(key, NewValue::RawBytes(&value), DeadlineChange::Keep);
+        cx.unit
+            .set(key, NewValue::RawBytes(&value), DeadlineChange::Keep);
     } else if old.is_some() {
         if let Some(mut rope) = cx.unit.rope_mut(key) {
             rope.write_at(offset, bytes);
@@ -190,7 +197,8 @@ fn edit(cx: &mut Context<'_, '_>, old_len: usize, offset: usize) {
     } else {
         let mut rope = Rope::new();
         rope.write_at(offset, bytes);
-        cx.unit.set(key, NewValue::Rope(rope), DeadlineChange::Clear);
+        cx.unit
+            .set(key, NewValue::Rope(rope), DeadlineChange::Clear);
     }
 }
 
@@ -224,7 +232,11 @@ fn range(start: i64, end: i64, len: usize) -> Range<usize> {
     }
     let from_start = |at: i64| if at < 0 { (len + at).max(0) } else { at };
     let (start, end) = (from_start(start), from_start(end).min(len - 1));
-    if start > end { 0..0 } else { start as usize..end as usize + 1 }
+    if start > end {
+        0..0
+    } else {
+        start as usize..end as usize + 1
+    }
 }
 
 /// A part of a large string on its way into the reply.

@@ -27,17 +27,26 @@ pub(super) const ROWS: &[CommandRow] = &[
     CommandRow {
         name: "shutdown",
         arity: -1,
-        flags: Flags::ADMIN.with(Flags::NO_SCRIPT).with(Flags::LOADING).with(Flags::STALE).with(Flags::NO_MULTI).with(Flags::ALLOW_BUSY),
+        flags: Flags::ADMIN
+            .with(Flags::NO_SCRIPT)
+            .with(Flags::LOADING)
+            .with(Flags::STALE)
+            .with(Flags::NO_MULTI)
+            .with(Flags::ALLOW_BUSY),
         group: "server",
         since: "1.0.0",
         complexity: "O(N) when saving, otherwise O(1)",
         summary: "Stops the server, saving first if so configured.",
         history: &[("7.0.0", "Takes NOW, FORCE and ABORT.")],
         arguments: &[
-            Argument::one_of("save-selector", &[
-                Argument::word("nosave", "NOSAVE"),
-                Argument::word("save", "SAVE"),
-            ]).optional(),
+            Argument::one_of(
+                "save-selector",
+                &[
+                    Argument::word("nosave", "NOSAVE"),
+                    Argument::word("save", "SAVE"),
+                ],
+            )
+            .optional(),
             Argument::word("now", "NOW").optional().since("7.0.0"),
             Argument::word("force", "FORCE").optional().since("7.0.0"),
             Argument::word("abort", "ABORT").optional().since("7.0.0"),
@@ -48,7 +57,10 @@ pub(super) const ROWS: &[CommandRow] = &[
     CommandRow {
         name: "debug",
         arity: -2,
-        flags: Flags::ADMIN.with(Flags::NO_SCRIPT).with(Flags::LOADING).with(Flags::STALE),
+        flags: Flags::ADMIN
+            .with(Flags::NO_SCRIPT)
+            .with(Flags::LOADING)
+            .with(Flags::STALE),
         group: "server",
         since: "1.0.0",
         complexity: "depends on the subcommand",
@@ -58,13 +70,13 @@ pub(super) const ROWS: &[CommandRow] = &[
     },
 ];
 
-
-
 fn time(cx: &mut Context<'_, '_>) -> Result<(), CommandError> {
     let now = cx.unit.clock_us();
     cx.reply.array(2);
-    cx.reply.bulk(number::format_u64(now / 1_000_000).as_bytes());
-    cx.reply.bulk(number::format_u64(now % 1_000_000).as_bytes());
+    cx.reply
+        .bulk(number::format_u64(now / 1_000_000).as_bytes());
+    cx.reply
+        .bulk(number::format_u64(now % 1_000_000).as_bytes());
     Ok(())
 }
 
@@ -89,7 +101,9 @@ fn shutdown(cx: &mut Context<'_, '_>) -> Result<(), CommandError> {
     }
     if options.save == Some(true) && !options.force {
         // There is no way to save yet, and a server that was told to save must not stop without having done so.
-        return Err(CommandError::Text("ERR Errors trying to SHUTDOWN. Check logs."));
+        return Err(CommandError::Text(
+            "ERR Errors trying to SHUTDOWN. Check logs.",
+        ));
     }
     cx.worker.actions.push(Action::Shutdown(options));
     cx.client.close_after_reply();
@@ -105,7 +119,9 @@ fn debug(cx: &mut Context<'_, '_>) -> Result<(), CommandError> {
     }
     match (&cx.args[1], cx.args.get(2)) {
         (word, Some(on)) if is(word, "SET-ACTIVE-EXPIRE") && cx.args.len() == 3 => {
-            cx.engine.active_expiry.store(!is(on, "0"), Ordering::Relaxed);
+            cx.engine
+                .active_expiry
+                .store(!is(on, "0"), Ordering::Relaxed);
             cx.reply.simple("OK");
             Ok(())
         }

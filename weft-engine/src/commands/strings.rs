@@ -17,28 +17,52 @@ pub(super) const ROWS: &[CommandRow] = &[
         arity: -3,
         flags: Flags::WRITE.with(Flags::DENY_OOM),
         categories: Categories::STRING,
-        keys: &[KeySpec::one(1, KeyFlags::RW.with(KeyFlags::ACCESS).with(KeyFlags::UPDATE).with(KeyFlags::VARIABLE)).notes("RW and ACCESS due to the optional `GET` argument")],
+        keys: &[KeySpec::one(
+            1,
+            KeyFlags::RW
+                .with(KeyFlags::ACCESS)
+                .with(KeyFlags::UPDATE)
+                .with(KeyFlags::VARIABLE),
+        )
+        .notes("RW and ACCESS due to the optional `GET` argument")],
         key_flags: Some(set_key_flags),
         group: "string",
         since: "1.0.0",
         complexity: "O(1)",
         summary: "Writes a string, whatever the key held before.",
-        history: &[("2.6.12", "Takes EX, PX, NX and XX."), ("6.0.0", "Takes KEEPTTL."), ("6.2.0", "Takes GET, EXAT and PXAT."), ("7.0.0", "NX and GET go together.")],
+        history: &[
+            ("2.6.12", "Takes EX, PX, NX and XX."),
+            ("6.0.0", "Takes KEEPTTL."),
+            ("6.2.0", "Takes GET, EXAT and PXAT."),
+            ("7.0.0", "NX and GET go together."),
+        ],
         arguments: &[
             Argument::key("key", 0),
             Argument::string("value"),
-            Argument::one_of("condition", &[
-                Argument::word("nx", "NX"),
-                Argument::word("xx", "XX"),
-            ]).optional().since("2.6.12"),
+            Argument::one_of(
+                "condition",
+                &[Argument::word("nx", "NX"), Argument::word("xx", "XX")],
+            )
+            .optional()
+            .since("2.6.12"),
             Argument::word("get", "GET").optional().since("6.2.0"),
-            Argument::one_of("expiration", &[
-                Argument::integer("seconds").token("EX").since("2.6.12"),
-                Argument::integer("milliseconds").token("PX").since("2.6.12"),
-                Argument::unix_time("unix-time-seconds").token("EXAT").since("6.2.0"),
-                Argument::unix_time("unix-time-milliseconds").token("PXAT").since("6.2.0"),
-                Argument::word("keepttl", "KEEPTTL").since("6.0.0"),
-            ]).optional(),
+            Argument::one_of(
+                "expiration",
+                &[
+                    Argument::integer("seconds").token("EX").since("2.6.12"),
+                    Argument::integer("milliseconds")
+                        .token("PX")
+                        .since("2.6.12"),
+                    Argument::unix_time("unix-time-seconds")
+                        .token("EXAT")
+                        .since("6.2.0"),
+                    Argument::unix_time("unix-time-milliseconds")
+                        .token("PXAT")
+                        .since("6.2.0"),
+                    Argument::word("keepttl", "KEEPTTL").since("6.0.0"),
+                ],
+            )
+            .optional(),
         ],
         handler: set,
         ..CommandRow::DEFAULT
@@ -53,11 +77,11 @@ pub(super) const ROWS: &[CommandRow] = &[
         since: "1.0.0",
         complexity: "O(1)",
         summary: "Writes a string if the key does not exist.",
-        deprecated: Some(Deprecation { since: "2.6.12", replaced_by: "SET with NX" }),
-        arguments: &[
-            Argument::key("key", 0),
-            Argument::string("value"),
-        ],
+        deprecated: Some(Deprecation {
+            since: "2.6.12",
+            replaced_by: "SET with NX",
+        }),
+        arguments: &[Argument::key("key", 0), Argument::string("value")],
         handler: setnx,
         ..CommandRow::DEFAULT
     },
@@ -71,7 +95,10 @@ pub(super) const ROWS: &[CommandRow] = &[
         since: "2.0.0",
         complexity: "O(1)",
         summary: "Writes a string that expires after a number of seconds.",
-        deprecated: Some(Deprecation { since: "2.6.12", replaced_by: "SET with EX" }),
+        deprecated: Some(Deprecation {
+            since: "2.6.12",
+            replaced_by: "SET with EX",
+        }),
         arguments: &[
             Argument::key("key", 0),
             Argument::integer("seconds"),
@@ -90,7 +117,10 @@ pub(super) const ROWS: &[CommandRow] = &[
         since: "2.6.0",
         complexity: "O(1)",
         summary: "Writes a string that expires after a number of milliseconds.",
-        deprecated: Some(Deprecation { since: "2.6.12", replaced_by: "SET with PX" }),
+        deprecated: Some(Deprecation {
+            since: "2.6.12",
+            replaced_by: "SET with PX",
+        }),
         arguments: &[
             Argument::key("key", 0),
             Argument::integer("milliseconds"),
@@ -109,9 +139,7 @@ pub(super) const ROWS: &[CommandRow] = &[
         since: "1.0.0",
         complexity: "O(1)",
         summary: "Reads a string.",
-        arguments: &[
-            Argument::key("key", 0),
-        ],
+        arguments: &[Argument::key("key", 0)],
         handler: get,
         ..CommandRow::DEFAULT
     },
@@ -120,16 +148,19 @@ pub(super) const ROWS: &[CommandRow] = &[
         arity: 3,
         flags: Flags::WRITE.with(Flags::DENY_OOM).with(Flags::FAST),
         categories: Categories::STRING,
-        keys: &[KeySpec::one(1, KeyFlags::RW.with(KeyFlags::ACCESS).with(KeyFlags::UPDATE))],
+        keys: &[KeySpec::one(
+            1,
+            KeyFlags::RW.with(KeyFlags::ACCESS).with(KeyFlags::UPDATE),
+        )],
         group: "string",
         since: "1.0.0",
         complexity: "O(1)",
         summary: "Writes a string and answers what was there before.",
-        deprecated: Some(Deprecation { since: "6.2.0", replaced_by: "SET with GET" }),
-        arguments: &[
-            Argument::key("key", 0),
-            Argument::string("value"),
-        ],
+        deprecated: Some(Deprecation {
+            since: "6.2.0",
+            replaced_by: "SET with GET",
+        }),
+        arguments: &[Argument::key("key", 0), Argument::string("value")],
         handler: getset,
         ..CommandRow::DEFAULT
     },
@@ -138,14 +169,15 @@ pub(super) const ROWS: &[CommandRow] = &[
         arity: 2,
         flags: Flags::WRITE.with(Flags::FAST),
         categories: Categories::STRING,
-        keys: &[KeySpec::one(1, KeyFlags::RW.with(KeyFlags::ACCESS).with(KeyFlags::DELETE))],
+        keys: &[KeySpec::one(
+            1,
+            KeyFlags::RW.with(KeyFlags::ACCESS).with(KeyFlags::DELETE),
+        )],
         group: "string",
         since: "6.2.0",
         complexity: "O(1)",
         summary: "Reads a string and removes its key.",
-        arguments: &[
-            Argument::key("key", 0),
-        ],
+        arguments: &[Argument::key("key", 0)],
         handler: getdel,
         ..CommandRow::DEFAULT
     },
@@ -154,20 +186,28 @@ pub(super) const ROWS: &[CommandRow] = &[
         arity: -2,
         flags: Flags::WRITE.with(Flags::FAST),
         categories: Categories::STRING,
-        keys: &[KeySpec::one(1, KeyFlags::RW.with(KeyFlags::ACCESS).with(KeyFlags::UPDATE)).notes("RW and UPDATE because it changes the TTL")],
+        keys: &[KeySpec::one(
+            1,
+            KeyFlags::RW.with(KeyFlags::ACCESS).with(KeyFlags::UPDATE),
+        )
+        .notes("RW and UPDATE because it changes the TTL")],
         group: "string",
         since: "6.2.0",
         complexity: "O(1)",
         summary: "Reads a string and changes when its key expires.",
         arguments: &[
             Argument::key("key", 0),
-            Argument::one_of("expiration", &[
-                Argument::integer("seconds").token("EX"),
-                Argument::integer("milliseconds").token("PX"),
-                Argument::unix_time("unix-time-seconds").token("EXAT"),
-                Argument::unix_time("unix-time-milliseconds").token("PXAT"),
-                Argument::word("persist", "PERSIST"),
-            ]).optional(),
+            Argument::one_of(
+                "expiration",
+                &[
+                    Argument::integer("seconds").token("EX"),
+                    Argument::integer("milliseconds").token("PX"),
+                    Argument::unix_time("unix-time-seconds").token("EXAT"),
+                    Argument::unix_time("unix-time-milliseconds").token("PXAT"),
+                    Argument::word("persist", "PERSIST"),
+                ],
+            )
+            .optional(),
         ],
         handler: getex,
         ..CommandRow::DEFAULT
@@ -177,15 +217,18 @@ pub(super) const ROWS: &[CommandRow] = &[
         arity: -2,
         flags: Flags::READONLY.with(Flags::FAST),
         categories: Categories::STRING,
-        keys: &[KeySpec::range(1, -1, 1, KeyFlags::RO.with(KeyFlags::ACCESS))],
+        keys: &[KeySpec::range(
+            1,
+            -1,
+            1,
+            KeyFlags::RO.with(KeyFlags::ACCESS),
+        )],
         tips: &["request_policy:multi_shard"],
         group: "string",
         since: "1.0.0",
         complexity: "O(N) in the number of keys",
         summary: "Reads several strings at one moment.",
-        arguments: &[
-            Argument::key("key", 0).multiple(),
-        ],
+        arguments: &[Argument::key("key", 0).multiple()],
         handler: mget,
         ..CommandRow::DEFAULT
     },
@@ -194,18 +237,25 @@ pub(super) const ROWS: &[CommandRow] = &[
         arity: -3,
         flags: Flags::WRITE.with(Flags::DENY_OOM),
         categories: Categories::STRING,
-        keys: &[KeySpec::range(1, -1, 2, KeyFlags::OW.with(KeyFlags::UPDATE))],
-        tips: &["request_policy:multi_shard", "response_policy:all_succeeded"],
+        keys: &[KeySpec::range(
+            1,
+            -1,
+            2,
+            KeyFlags::OW.with(KeyFlags::UPDATE),
+        )],
+        tips: &[
+            "request_policy:multi_shard",
+            "response_policy:all_succeeded",
+        ],
         group: "string",
         since: "1.0.1",
         complexity: "O(N) in the number of keys",
         summary: "Writes several strings at one moment.",
-        arguments: &[
-            Argument::block("data", &[
-                Argument::key("key", 0),
-                Argument::string("value"),
-            ]).multiple(),
-        ],
+        arguments: &[Argument::block(
+            "data",
+            &[Argument::key("key", 0), Argument::string("value")],
+        )
+        .multiple()],
         handler: mset,
         ..CommandRow::DEFAULT
     },
@@ -214,23 +264,25 @@ pub(super) const ROWS: &[CommandRow] = &[
         arity: -3,
         flags: Flags::WRITE.with(Flags::DENY_OOM),
         categories: Categories::STRING,
-        keys: &[KeySpec::range(1, -1, 2, KeyFlags::OW.with(KeyFlags::INSERT))],
+        keys: &[KeySpec::range(
+            1,
+            -1,
+            2,
+            KeyFlags::OW.with(KeyFlags::INSERT),
+        )],
         group: "string",
         since: "1.0.1",
         complexity: "O(N) in the number of keys",
         summary: "Writes several strings at one moment if none of the keys exists.",
-        arguments: &[
-            Argument::block("data", &[
-                Argument::key("key", 0),
-                Argument::string("value"),
-            ]).multiple(),
-        ],
+        arguments: &[Argument::block(
+            "data",
+            &[Argument::key("key", 0), Argument::string("value")],
+        )
+        .multiple()],
         handler: msetnx,
         ..CommandRow::DEFAULT
     },
 ];
-
-
 
 /// What SET is asked to check first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -264,7 +316,11 @@ struct Options {
 impl Options {
     /// The options of SET, which stand behind key and value.
     fn of_set(args: Args<'_>) -> Result<Self, CommandError> {
-        let mut options = Self { condition: Condition::Always, get: false, expiration: Expiration::Unsaid };
+        let mut options = Self {
+            condition: Condition::Always,
+            get: false,
+            expiration: Expiration::Unsaid,
+        };
         let mut at = 3;
         while let Some(word) = args.get(at) {
             if is(word, "NX") && options.condition != Condition::IfPresent {
@@ -273,7 +329,9 @@ impl Options {
                 options.condition = Condition::IfPresent;
             } else if is(word, "GET") {
                 options.get = true;
-            } else if is(word, "KEEPTTL") && matches!(options.expiration, Expiration::Unsaid | Expiration::Keep) {
+            } else if is(word, "KEEPTTL")
+                && matches!(options.expiration, Expiration::Unsaid | Expiration::Keep)
+            {
                 options.expiration = Expiration::Keep;
             } else {
                 at = options.time(args, at)?;
@@ -285,10 +343,16 @@ impl Options {
 
     /// The options of GETEX, which stand behind the key.
     fn of_getex(args: Args<'_>) -> Result<Self, CommandError> {
-        let mut options = Self { condition: Condition::Always, get: false, expiration: Expiration::Unsaid };
+        let mut options = Self {
+            condition: Condition::Always,
+            get: false,
+            expiration: Expiration::Unsaid,
+        };
         let mut at = 2;
         while let Some(word) = args.get(at) {
-            if is(word, "PERSIST") && matches!(options.expiration, Expiration::Unsaid | Expiration::Persist) {
+            if is(word, "PERSIST")
+                && matches!(options.expiration, Expiration::Unsaid | Expiration::Persist)
+            {
                 options.expiration = Expiration::Persist;
             } else {
                 at = options.time(args, at)?;
@@ -307,7 +371,10 @@ impl Options {
             ("EXAT", TimeUnit::Seconds, TimeBase::Absolute),
             ("PXAT", TimeUnit::Milliseconds, TimeBase::Absolute),
         ];
-        let (_, unit, base) = WORDS.iter().find(|(word, ..)| is(&args[at], word)).ok_or(CommandError::Syntax)?;
+        let (_, unit, base) = WORDS
+            .iter()
+            .find(|(word, ..)| is(&args[at], word))
+            .ok_or(CommandError::Syntax)?;
         let free = match self.expiration {
             Expiration::Unsaid => true,
             Expiration::At(_, said_unit, said_base) => (said_unit, said_base) == (*unit, *base),
@@ -322,7 +389,12 @@ impl Options {
 }
 
 /// The deadline in milliseconds since 1970 that the argument at `at` asks for.
-fn deadline(cx: &Context<'_, '_>, at: usize, unit: TimeUnit, base: TimeBase) -> Result<u64, CommandError> {
+fn deadline(
+    cx: &Context<'_, '_>,
+    at: usize,
+    unit: TimeUnit,
+    base: TimeBase,
+) -> Result<u64, CommandError> {
     let value = integer(&cx.args[at])?;
     ExpiryTime { value, unit, base }.positive_ms(cx.unit.now_ms(), cx.row.name)
 }
@@ -333,7 +405,11 @@ fn store(cx: &mut Context<'_, '_>, key: Key<'_>, value_at: usize, deadline: Dead
     cx.unit.touched(key, EventClass::String, "set");
     let args = cx.args;
     cx.unit.effect_with(|| {
-        let mut effect: Vec<EffectArgument> = vec![b"SET".as_slice().into(), key.name.into(), effect_argument(args, value_at)];
+        let mut effect: Vec<EffectArgument> = vec![
+            b"SET".as_slice().into(),
+            key.name.into(),
+            effect_argument(args, value_at),
+        ];
         match deadline {
             DeadlineChange::Keep => effect.push(b"KEEPTTL".as_slice().into()),
             DeadlineChange::Clear => {}
@@ -461,7 +537,11 @@ fn getex(cx: &mut Context<'_, '_>) -> Result<(), CommandError> {
         Some(ms) => {
             cx.unit.set_deadline(key, Some(ms));
             cx.unit.touched(key, EventClass::Generic, "expire");
-            cx.unit.effect(&[b"PEXPIREAT", key.name, weft_data::number::format_u64(ms).as_bytes()]);
+            cx.unit.effect(&[
+                b"PEXPIREAT",
+                key.name,
+                weft_data::number::format_u64(ms).as_bytes(),
+            ]);
         }
         None if options.expiration == Expiration::Persist && had_deadline => {
             cx.unit.set_deadline(key, None);
@@ -500,12 +580,17 @@ fn msetnx(cx: &mut Context<'_, '_>) -> Result<(), CommandError> {
 
 /// Whether every key has its value.
 fn pairs(cx: &Context<'_, '_>) -> Result<(), CommandError> {
-    if cx.args.len() % 2 == 1 { Ok(()) } else { Err(CommandError::WrongArity(cx.row.name.into())) }
+    if cx.args.len() % 2 == 1 {
+        Ok(())
+    } else {
+        Err(CommandError::WrongArity(cx.row.name.into()))
+    }
 }
 
 fn set_pairs(cx: &mut Context<'_, '_>) {
     for (index, key) in cx.keys.iter().enumerate() {
-        cx.unit.set(*key, stored(cx.args, index * 2 + 2), DeadlineChange::Clear);
+        cx.unit
+            .set(*key, stored(cx.args, index * 2 + 2), DeadlineChange::Clear);
         cx.unit.touched(*key, EventClass::String, "set");
     }
     let args = cx.args;
@@ -519,5 +604,9 @@ fn set_pairs(cx: &mut Context<'_, '_>) {
 /// SET reads the old value only when it is asked for it.
 fn set_key_flags(args: Args<'_>) -> KeyFlags {
     let get = args.iter().skip(3).any(|word| is(word, "GET"));
-    if get { KeyFlags::RW | KeyFlags::ACCESS | KeyFlags::UPDATE } else { KeyFlags::OW | KeyFlags::UPDATE }
+    if get {
+        KeyFlags::RW | KeyFlags::ACCESS | KeyFlags::UPDATE
+    } else {
+        KeyFlags::OW | KeyFlags::UPDATE
+    }
 }

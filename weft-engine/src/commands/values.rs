@@ -36,7 +36,9 @@ pub(super) fn effect_argument(args: Args<'_>, index: usize) -> EffectArgument {
 
 /// All arguments for an effect that is the command itself.
 pub(super) fn effect_arguments(args: Args<'_>) -> Vec<EffectArgument> {
-    (0..args.len()).map(|index| effect_argument(args, index)).collect()
+    (0..args.len())
+        .map(|index| effect_argument(args, index))
+        .collect()
 }
 
 /// Writes a string value as a bulk string.

@@ -23,16 +23,23 @@ pub(super) fn admit(
     Ok(row)
 }
 
-fn resolve(container: &'static CommandRow, args: Args<'_>) -> Result<&'static CommandRow, CommandError> {
+fn resolve(
+    container: &'static CommandRow,
+    args: Args<'_>,
+) -> Result<&'static CommandRow, CommandError> {
     match args.get(1) {
-        Some(word) if !container.subcommands.is_empty() => {
-            container.subcommand(word).ok_or_else(|| CommandError::unknown_subcommand(container.name, word))
-        }
+        Some(word) if !container.subcommands.is_empty() => container
+            .subcommand(word)
+            .ok_or_else(|| CommandError::unknown_subcommand(container.name, word)),
         _ => Ok(container),
     }
 }
 
 fn wrong_arity(container: &CommandRow, row: &CommandRow) -> CommandError {
-    let name = if std::ptr::eq(container, row) { row.name.into() } else { format!("{}|{}", container.name, row.name) };
+    let name = if std::ptr::eq(container, row) {
+        row.name.into()
+    } else {
+        format!("{}|{}", container.name, row.name)
+    };
     CommandError::WrongArity(name.into())
 }

@@ -51,11 +51,10 @@ impl Context<'_, '_> {
     /// Whether `enable-debug-command` lets this client use DEBUG.
     #[must_use]
     pub fn debug_allowed(&self) -> bool {
-        match self.worker.settings().enable_debug_command() {
-            DebugAccess::Yes => true,
-            DebugAccess::Local => self.client.origin().local,
-            DebugAccess::No => false,
-        }
+        self.worker
+            .settings()
+            .enable_debug_command()
+            .allows(self.client.origin().local)
     }
 }
 

@@ -18,7 +18,12 @@ pub(crate) struct ExpiryCursor {
 }
 
 /// Removes up to `budget` overdue keys and says whether there may be more now.
-pub(crate) fn expire_cycle(engine: &Engine, worker: &mut WorkerState, clock: &dyn Clock, budget: usize) -> bool {
+pub(crate) fn expire_cycle(
+    engine: &Engine,
+    worker: &mut WorkerState,
+    clock: &dyn Clock,
+    budget: usize,
+) -> bool {
     let keyspace = &engine.keyspace;
     let mut cursor = worker.expiry;
     let mut left = budget;
@@ -31,7 +36,10 @@ pub(crate) fn expire_cycle(engine: &Engine, worker: &mut WorkerState, clock: &dy
                 break;
             }
         }
-        cursor = ExpiryCursor { database: (cursor.database + 1) % keyspace.databases(), shard: 0 };
+        cursor = ExpiryCursor {
+            database: (cursor.database + 1) % keyspace.databases(),
+            shard: 0,
+        };
     }
     worker.put_log(unit.finish());
     drop(gate);
@@ -39,7 +47,13 @@ pub(crate) fn expire_cycle(engine: &Engine, worker: &mut WorkerState, clock: &dy
     left == 0
 }
 
-fn expire_database(keyspace: &Keyspace, worker: &mut WorkerState, unit: &mut Unit<'_>, cursor: &mut ExpiryCursor, left: &mut usize) {
+fn expire_database(
+    keyspace: &Keyspace,
+    worker: &mut WorkerState,
+    unit: &mut Unit<'_>,
+    cursor: &mut ExpiryCursor,
+    left: &mut usize,
+) {
     while let Some(shard) = keyspace.next_nonempty(cursor.database, cursor.shard) {
         cursor.shard = shard;
         loop {
@@ -67,13 +81,21 @@ impl Unit<'_> {
         let database = self.database();
         let now = self.now_ms();
         let mut overdue: Vec<Box<[u8]>> = Vec::new();
-        let Some(shard) = self.only_shard() else { return (0, false) };
+        let Some(shard) = self.only_shard() else {
+            return (0, false);
+        };
         if shard.next_due_ms(database).is_none_or(|due| due > now) {
             return (0, false);
         }
-        let progress = shard.expire_due(database, now, most, |entry| overdue.push(entry.key().into()));
+        let progress = shard.expire_due(database, now, most, |entry| {
+            overdue.push(entry.key().into())
+        });
         for name in &overdue {
-            self.expired(Key { name, position: Position::from_bits(0), latch: 0 });
+            self.expired(Key {
+                name,
+                position: Position::from_bits(0),
+                latch: 0,
+            });
         }
         (progress.removed, progress.more)
     }

@@ -45,14 +45,22 @@ pub(crate) fn run(
     let gate = engine.keyspace.gate(worker.id()).enter();
     let plan = plan(engine, &gate, client, requests, source);
     let unit = Unit::new(engine, clock, worker.take_log());
-    let mut batch = Batch { engine, worker, client, unit, gate: Some(gate) };
+    let mut batch = Batch {
+        engine,
+        worker,
+        client,
+        unit,
+        gate: Some(gate),
+    };
     for (index, planned) in plan.iter().enumerate() {
         batch.run(planned, requests.get(index, source), out);
         if batch.client.closing() {
             break;
         }
     }
-    let Batch { worker, unit, gate, .. } = batch;
+    let Batch {
+        worker, unit, gate, ..
+    } = batch;
     worker.put_log(unit.finish());
     drop(gate);
     worker.hand_over_waste(engine);
@@ -60,15 +68,25 @@ pub(crate) fn run(
 
 /// Looks up every command and prefetches what its key leads to: first all buckets, then all entries, so that the
 /// cache misses of a batch overlap.
-fn plan(engine: &Engine, gate: &GateGuard<'_>, client: &Client, requests: &Requests, source: &[u8]) -> SmallVec<[Planned; 32]> {
+fn plan(
+    engine: &Engine,
+    gate: &GateGuard<'_>,
+    client: &Client,
+    requests: &Requests,
+    source: &[u8],
+) -> SmallVec<[Planned; 32]> {
     let database = client.database;
     let mut plan = SmallVec::new();
     for index in 0..requests.len() {
         let args = requests.get(index, source);
         let row = args.get(0).and_then(|name| engine.commands.find(name));
-        let key = row.and_then(CommandRow::single_key).and_then(|at| args.get(at));
+        let key = row
+            .and_then(CommandRow::single_key)
+            .and_then(|at| args.get(at));
         let position = key.map(|key| engine.keyspace.position(key));
-        if requests.len() > 1 && let Some(position) = position {
+        if requests.len() > 1
+            && let Some(position) = position
+        {
             engine.keyspace.prefetch_bucket(gate, database, position);
         }
         plan.push(Planned { row, position });
@@ -83,7 +101,10 @@ fn plan(engine: &Engine, gate: &GateGuard<'_>, client: &Client, requests: &Reque
 
 impl Batch<'_, '_> {
     fn run(&mut self, planned: &Planned, args: Args<'_>, out: &mut Output) {
-        self.worker.statistics(self.engine).commands_processed.add(1);
+        self.worker
+            .statistics(self.engine)
+            .commands_processed
+            .add(1);
         let outcome = self.execute(planned, args, out);
         self.unit.commit(self.worker);
         if self.gate.is_none() {
@@ -104,7 +125,12 @@ impl Batch<'_, '_> {
         }
     }
 
-    fn execute(&mut self, planned: &Planned, args: Args<'_>, out: &mut Output) -> Result<Option<Box<dyn Steps>>, CommandError> {
+    fn execute(
+        &mut self,
+        planned: &Planned,
+        args: Args<'_>,
+        out: &mut Output,
+    ) -> Result<Option<Box<dyn Steps>>, CommandError> {
         let row = admit(planned.row, self.client, args)?;
         self.unit.begin(self.client.database);
         let mut keys = keys(self.engine, row, planned, args);
@@ -136,11 +162,16 @@ impl Batch<'_, '_> {
             [] => self.unit.release(),
             [key] => self.unit.latch_one(keyspace.shard_of(key.position)),
             keys => {
-                let mut shards: SmallVec<[usize; 16]> = keys.iter().map(|key| keyspace.shard_of(key.position)).collect();
+                let mut shards: SmallVec<[usize; 16]> = keys
+                    .iter()
+                    .map(|key| keyspace.shard_of(key.position))
+                    .collect();
                 shards.sort_unstable();
                 shards.dedup();
                 for key in keys {
-                    key.latch = shards.binary_search(&keyspace.shard_of(key.position)).unwrap_or_default() as u16;
+                    key.latch = shards
+                        .binary_search(&keyspace.shard_of(key.position))
+                        .unwrap_or_default() as u16;
                 }
                 self.unit.latch_many(&shards);
             }
@@ -149,11 +180,34 @@ impl Batch<'_, '_> {
 }
 
 /// The command's keys. A wrong number of keys gives none: the handler answers with its own error.
-fn keys<'a>(engine: &Engine, row: &CommandRow, planned: &Planned, args: Args<'a>) -> SmallVec<[Key<'a>; 2]> {
-    let key = |name: &'a [u8]| Key { name, position: engine.keyspace.position(name), latch: 0 };
+fn keys<'a>(
+    engine: &Engine,
+    row: &CommandRow,
+    planned: &Planned,
+    args: Args<'a>,
+) -> SmallVec<[Key<'a>; 2]> {
+    let key = |name: &'a [u8]| Key {
+        name,
+        position: engine.keyspace.position(name),
+        latch: 0,
+    };
     match (row.single_key(), planned.position) {
-        (Some(at), Some(position)) => args.get(at).map(|name| Key { name, position, latch: 0 }).into_iter().collect(),
+        (Some(at), Some(position)) => args
+            .get(at)
+            .map(|name| Key {
+                name,
+                position,
+                latch: 0,
+            })
+            .into_iter()
+            .collect(),
         _ if row.keys.is_empty() => SmallVec::new(),
-        _ => row.keys_of(args).unwrap_or_default().iter().filter_map(|found| args.get(found.argument)).map(key).collect(),
+        _ => row
+            .keys_of(args)
+            .unwrap_or_default()
+            .iter()
+            .filter_map(|found| args.get(found.argument))
+            .map(key)
+            .collect(),
     }
 }

@@ -8,7 +8,9 @@
 use std::cell::{Cell, RefCell};
 
 use smallvec::SmallVec;
-use weft_keyspace::{DeadlineChange, Dropped, Entry, Exclusive, Garbage, Latched, NewValue, Position, RopeMut, Shard};
+use weft_keyspace::{
+    DeadlineChange, Dropped, Entry, Exclusive, Garbage, Latched, NewValue, Position, RopeMut, Shard,
+};
 
 use super::context::Key;
 use crate::clock::Clock;
@@ -80,7 +82,15 @@ impl<'k> Unit<'k> {
     /// A unit's frame for a batch of commands, with no latch taken yet.
     pub(crate) fn new(engine: &'k Engine, clock: &'k dyn Clock, log: UnitLog) -> Self {
         let now = Cell::new(None);
-        Self { engine, clock, access: Access::None, database: 0, now, listeners: Listeners::NONE, log }
+        Self {
+            engine,
+            clock,
+            access: Access::None,
+            database: 0,
+            now,
+            listeners: Listeners::NONE,
+            log,
+        }
     }
 
     /// Gives the log's memory back for the next batch.
@@ -106,7 +116,12 @@ impl<'k> Unit<'k> {
     /// Latches several shards, given in ascending order without repetition.
     pub(super) fn latch_many(&mut self, shards: &[usize]) {
         self.access = Access::None;
-        self.access = Access::Many(shards.iter().map(|shard| (*shard, self.engine.keyspace.latch(*shard))).collect());
+        self.access = Access::Many(
+            shards
+                .iter()
+                .map(|shard| (*shard, self.engine.keyspace.latch(*shard)))
+                .collect(),
+        );
     }
 
     /// Takes the whole keyspace. The worker must be outside its gate.
@@ -132,10 +147,16 @@ impl<'k> Unit<'k> {
         if self.log.touched == 0 && self.log.effects.is_empty() {
             return;
         }
-        statistics.changes.add(std::mem::take(&mut self.log.touched));
-        statistics.expired_keys.add(std::mem::take(&mut self.log.expired));
+        statistics
+            .changes
+            .add(std::mem::take(&mut self.log.touched));
+        statistics
+            .expired_keys
+            .add(std::mem::take(&mut self.log.expired));
         if !self.log.effects.is_empty() {
-            self.engine.journal.append(worker.id(), std::mem::take(&mut self.log.effects));
+            self.engine
+                .journal
+                .append(worker.id(), std::mem::take(&mut self.log.effects));
         }
         if !self.log.changes.is_empty() {
             self.engine.observe(&self.log.changes);
@@ -173,17 +194,26 @@ impl<'k> Unit<'k> {
     /// The key's live entry, counted as a hit or a miss.
     pub fn read(&self, key: Key<'_>) -> Option<Entry<'_>> {
         let entry = self.peek(key);
-        let counter = if entry.is_some() { &self.log.hits } else { &self.log.misses };
+        let counter = if entry.is_some() {
+            &self.log.hits
+        } else {
+            &self.log.misses
+        };
         counter.set(counter.get() + 1);
         entry
     }
 
     /// The key's live entry, not counted: for commands that will write or only look.
     pub fn peek(&self, key: Key<'_>) -> Option<Entry<'_>> {
-        let entry = self.shard(key).find(self.database, key.position, key.name)?;
+        let entry = self
+            .shard(key)
+            .find(self.database, key.position, key.name)?;
         match entry.deadline() {
             Some(deadline) if deadline <= self.now_ms() => {
-                self.log.overdue.borrow_mut().push((key.position, key.name.into()));
+                self.log
+                    .overdue
+                    .borrow_mut()
+                    .push((key.position, key.name.into()));
                 None
             }
             _ => Some(entry),
@@ -194,7 +224,9 @@ impl<'k> Unit<'k> {
     pub fn set(&mut self, key: Key<'_>, value: NewValue<'_>, deadline: DeadlineChange) -> bool {
         self.purge(key);
         let database = self.database;
-        let existed = self.shard_mut(key).set(database, key.position, key.name, value, deadline);
+        let existed = self
+            .shard_mut(key)
+            .set(database, key.position, key.name, value, deadline);
         if !existed {
             self.touched(key, EventClass::New, "new");
         }
@@ -205,38 +237,46 @@ impl<'k> Unit<'k> {
     pub fn remove(&mut self, key: Key<'_>) -> bool {
         self.purge(key);
         let database = self.database;
-        self.shard_mut(key).remove(database, key.position, key.name).is_some()
+        self.shard_mut(key)
+            .remove(database, key.position, key.name)
+            .is_some()
     }
 
     /// Gives the key a deadline or takes it away; false if there is no such key.
     pub fn set_deadline(&mut self, key: Key<'_>, deadline: Option<u64>) -> bool {
         let database = self.database;
-        self.shard_mut(key).set_deadline(database, key.position, key.name, deadline)
+        self.shard_mut(key)
+            .set_deadline(database, key.position, key.name, deadline)
     }
 
     /// The key's value as a rope to be changed in place, whatever its form was.
     pub fn rope_mut(&mut self, key: Key<'_>) -> Option<RopeMut<'_>> {
         self.purge(key);
         let database = self.database;
-        self.shard_mut(key).rope_mut(database, key.position, key.name)
+        self.shard_mut(key)
+            .rope_mut(database, key.position, key.name)
     }
 
     /// The bytes of a short value, to be changed in place; none if the key is missing, an integer or a large value.
     pub fn edit_bytes(&mut self, key: Key<'_>) -> Option<&mut [u8]> {
         self.purge(key);
         let database = self.database;
-        self.shard_mut(key).edit_bytes(database, key.position, key.name)
+        self.shard_mut(key)
+            .edit_bytes(database, key.position, key.name)
     }
 
     /// Marks a short string as changed in place, which OBJECT ENCODING shows.
     pub fn set_raw(&mut self, key: Key<'_>) {
         let database = self.database;
-        self.shard_mut(key).set_raw(database, key.position, key.name, true);
+        self.shard_mut(key)
+            .set_raw(database, key.position, key.name, true);
     }
 
     /// Empties `database` or all databases and says how many keys there were. Only in a command that runs exclusively.
     pub fn flush(&mut self, database: Option<usize>) -> usize {
-        let Access::All(all) = &self.access else { unreachable!("flushing runs exclusively") };
+        let Access::All(all) = &self.access else {
+            unreachable!("flushing runs exclusively")
+        };
         let databases = match database {
             Some(one) => one..one + 1,
             None => 0..self.engine.keyspace.databases(),
@@ -260,7 +300,12 @@ impl<'k> Unit<'k> {
             self.log.touched += 1;
         }
         if self.listeners.contains(Listeners::CHANGES) {
-            self.log.changes.push(Change { database: self.database as u32, key: key.name.into(), class, event });
+            self.log.changes.push(Change {
+                database: self.database as u32,
+                key: key.name.into(),
+                class,
+                event,
+            });
         }
     }
 
@@ -272,14 +317,19 @@ impl<'k> Unit<'k> {
     /// Records what the unit did, in its deterministic form, if anybody listens to the journal.
     pub fn effect(&mut self, arguments: &[&[u8]]) {
         if self.listeners.contains(Listeners::JOURNAL) {
-            self.log.effects.push(Effect::command(self.database as u32, arguments));
+            self.log
+                .effects
+                .push(Effect::command(self.database as u32, arguments));
         }
     }
 
     /// The same for arguments that are costly to make.
     pub fn effect_with(&mut self, arguments: impl FnOnce() -> Vec<EffectArgument>) {
         if self.listeners.contains(Listeners::JOURNAL) {
-            self.log.effects.push(Effect { database: self.database as u32, arguments: arguments() });
+            self.log.effects.push(Effect {
+                database: self.database as u32,
+                arguments: arguments(),
+            });
         }
     }
 
@@ -339,7 +389,10 @@ impl<'k> Unit<'k> {
 
     /// Removes the key if its time has come: before anything is written to it.
     pub(super) fn purge(&mut self, key: Key<'_>) {
-        let deadline = self.shard(key).find(self.database, key.position, key.name).and_then(|entry| entry.deadline());
+        let deadline = self
+            .shard(key)
+            .find(self.database, key.position, key.name)
+            .and_then(|entry| entry.deadline());
         if deadline.is_some_and(|deadline| deadline <= self.now_ms()) {
             self.expire(key);
         }
@@ -352,7 +405,11 @@ impl<'k> Unit<'k> {
         }
         for (position, name) in std::mem::take(self.log.overdue.get_mut()) {
             let latch = self.latch_of(self.engine.keyspace.shard_of(position));
-            self.purge(Key { name: &name, position, latch });
+            self.purge(Key {
+                name: &name,
+                position,
+                latch,
+            });
         }
     }
 
@@ -371,7 +428,9 @@ impl<'k> Unit<'k> {
 
     fn latch_of(&self, shard: usize) -> u16 {
         match &self.access {
-            Access::Many(shards) => shards.binary_search_by_key(&shard, |(shard, _)| *shard).unwrap_or(0) as u16,
+            Access::Many(shards) => shards
+                .binary_search_by_key(&shard, |(shard, _)| *shard)
+                .unwrap_or(0) as u16,
             _ => 0,
         }
     }

@@ -15,7 +15,9 @@ impl Unit<'_> {
     /// were sparse, and returns the next cursor, 0 at the end. A bucket is always handed out whole.
     pub fn scan(&mut self, cursor: u64, count: usize, mut each: impl FnMut(Entry<'_>)) -> u64 {
         let keyspace = &self.engine().keyspace;
-        let Some((mut shard, mut from)) = keyspace.cursor_position(cursor) else { return 0 };
+        let Some((mut shard, mut from)) = keyspace.cursor_position(cursor) else {
+            return 0;
+        };
         let database = self.database();
         let now = self.now_ms();
         let mut seen = 0;
@@ -68,7 +70,9 @@ impl Unit<'_> {
             self.latch_one(shard);
             let now = self.now_ms();
             let latched = self.only_shard().expect("latched above");
-            let Some(entry) = latched.random(database, &mut source) else { continue };
+            let Some(entry) = latched.random(database, &mut source) else {
+                continue;
+            };
             let (name, deadline): (Box<[u8]>, _) = (entry.key().into(), entry.deadline());
             if deadline.is_none_or(|deadline| deadline > now) {
                 return Some(name);
@@ -82,7 +86,11 @@ impl Unit<'_> {
     fn remove_named(&mut self, names: &mut Vec<Box<[u8]>>) {
         for name in names.drain(..) {
             let position: Position = self.engine().keyspace.position(&name);
-            self.purge(Key { name: &name, position, latch: 0 });
+            self.purge(Key {
+                name: &name,
+                position,
+                latch: 0,
+            });
         }
     }
 }
