@@ -1,7 +1,9 @@
-//! Files replaced at once or not at all.
+//! Files replaced at once or not at all, and the directory relative paths start from.
 
+use std::ffi::OsStr;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
@@ -29,6 +31,14 @@ pub fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     temporary.keep();
     // The name is durable once its folder is.
     File::open(folder)?.sync_all()
+}
+
+/// Makes `folder` the working directory.
+///
+/// # Errors
+/// As the operating system says.
+pub fn enter_folder(folder: &[u8]) -> io::Result<()> {
+    std::env::set_current_dir(OsStr::from_bytes(folder))
 }
 
 /// A file that goes unless it is kept.

@@ -16,7 +16,6 @@ use crate::listeners::TcpPlan;
 use crate::log::{Log, system_text};
 use crate::messages::{Mailbox, ToAcceptor};
 use crate::reaper::Reaper;
-use crate::start::tcp_plan;
 use crate::{allocator, files};
 
 /// The engine's way out.
@@ -45,20 +44,44 @@ impl ServerHost {
         }
     }
 
-    fn rebind(&self, plan: TcpPlan, refusal: &str) -> Result<(), String> {
+    /// Each step can be taken back, or does no harm if a later one fails.
+    fn try_out(&self, changes: &[Change], settings: &Settings) -> Result<(), SetError> {
+        let changed = |id| changes.iter().any(|change| change.id == id);
+        if changed(ParameterId::Maxclients) {
+            let clients = settings.maxclients();
+            let possible = descriptor_limit::secure(clients, &self.log);
+            if possible < clients {
+                return Err(SetError::failed(ParameterId::Maxclients, SetError::too_many_clients(possible)));
+            }
+        }
+        let before = std::env::current_dir();
+        if changed(ParameterId::Dir) {
+            files::enter_folder(settings.dir()).map_err(|error| SetError::failed(ParameterId::Dir, system_text(&error)))?;
+        }
+        let moved = self.move_listeners(changes, settings);
+        if moved.is_err()
+            && changed(ParameterId::Dir)
+            && let Ok(before) = before
+        {
+            let _ = std::env::set_current_dir(before);
+        }
+        moved
+    }
+
+    fn move_listeners(&self, changes: &[Change], settings: &Settings) -> Result<(), SetError> {
+        // Both parameters make one plan; the error names the one that was changed first.
+        let refusal = changes.iter().find_map(|change| match change.id {
+            ParameterId::Bind => Some(SetError::failed(change.id, SetError::CANNOT_BIND)),
+            ParameterId::Port => Some(SetError::failed(change.id, SetError::CANNOT_LISTEN)),
+            _ => None,
+        });
+        let Some(refusal) = refusal else { return Ok(()) };
         let (reply, result) = channel();
-        self.acceptor.post(ToAcceptor::Rebind(plan, reply));
+        self.acceptor.post(ToAcceptor::Rebind(TcpPlan::of(settings), reply));
         // The acceptor waits for nobody. If it has ended, so will the server.
         match result.recv() {
             Ok(Ok(())) => Ok(()),
-            Ok(Err(_)) | Err(_) => Err(refusal.to_owned()),
-        }
-    }
-
-    fn raise_descriptor_limit(&self, clients: usize) -> Result<(), String> {
-        match descriptor_limit::secure(clients, &self.log) {
-            possible if possible >= clients => Ok(()),
-            possible => Err(SetError::too_many_clients(possible).to_string()),
+            Ok(Err(_)) | Err(_) => Err(refusal),
         }
     }
 }
@@ -72,22 +95,18 @@ impl Host for ServerHost {
         files::replace(path, bytes)
     }
 
-    fn apply(&self, change: &Change, settings: &Settings) -> Result<(), String> {
-        match change.id {
-            ParameterId::Bind => self.rebind(tcp_plan(settings), SetError::CANNOT_BIND),
-            ParameterId::Port => self.rebind(tcp_plan(settings), SetError::CANNOT_LISTEN),
-            ParameterId::TcpKeepalive => {
-                self.acceptor.post(ToAcceptor::KeepAlive(settings.tcp_keepalive_seconds()));
-                Ok(())
+    fn apply(&self, changes: &[Change], settings: &Settings) -> Result<(), SetError> {
+        self.try_out(changes, settings)?;
+        for change in changes {
+            match change.id {
+                ParameterId::TcpKeepalive => {
+                    self.acceptor.post(ToAcceptor::KeepAlive(settings.tcp_keepalive_seconds()));
+                }
+                ParameterId::Loglevel => self.log.set_level(settings.loglevel().into()),
+                _ => {}
             }
-            ParameterId::Maxclients => self.raise_descriptor_limit(settings.maxclients()),
-            ParameterId::Loglevel => {
-                self.log.set_level(settings.loglevel().into());
-                Ok(())
-            }
-            ParameterId::Dir => files::enter_folder(settings.dir()).map_err(|error| system_text(&error)),
-            _ => Ok(()),
         }
+        Ok(())
     }
 
     fn reap(&self, waste: Waste) {

@@ -6,6 +6,7 @@
 use std::fmt;
 use std::path::Path;
 
+use weft_engine::config::Settings;
 use weft_reactor::{
     BindError, Driver, Listener, ListenerId, TcpOptions, UnixListenError, bind_tcp, bind_unix,
 };
@@ -28,6 +29,16 @@ pub struct TcpPlan {
 pub struct RebindError;
 
 impl TcpPlan {
+    /// What the settings say.
+    pub fn of(settings: &Settings) -> Self {
+        let addresses = settings.bind().iter().map(|address| String::from_utf8_lossy(address).into_owned());
+        let options = TcpOptions {
+            backlog: i32::try_from(settings.tcp_backlog()).unwrap_or(i32::MAX),
+            keepalive_s: settings.tcp_keepalive_seconds(),
+        };
+        Self { addresses: addresses.collect(), port: settings.port(), options }
+    }
+
     /// Whether it says to listen nowhere.
     pub fn is_nowhere(&self) -> bool {
         self.port == 0 || self.addresses.is_empty()

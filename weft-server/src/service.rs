@@ -87,17 +87,17 @@ pub fn in_background() -> bool {
     true
 }
 
-/// Starts the program again, with the same arguments, in the background. What was read from standard input is handed
-/// on, for the other process will look for it there.
+/// Starts the program again, with the same arguments and in the same directory, in the background. What was read from
+/// standard input is handed on, for the other process will look for it there.
 ///
 /// # Errors
 /// Those of starting a process.
-pub fn start_in_background(arguments: &[OsString], input: Option<&[u8]>) -> io::Result<()> {
+pub fn start_in_background(arguments: &[OsString], folder: &Path, input: Option<&[u8]>) -> io::Result<()> {
     let mut command = Command::new(env::current_exe()?);
     if let Some((name, rest)) = arguments.split_first() {
         command.arg0(name).args(rest);
     }
-    command.env(BACKGROUND, "1").stdout(Stdio::null()).stderr(Stdio::null());
+    command.current_dir(folder).env(BACKGROUND, "1").stdout(Stdio::null()).stderr(Stdio::null());
     match input {
         None => {
             command.stdin(Stdio::null()).spawn()?;

@@ -17,7 +17,7 @@ pub struct Shared {
     /// The engine.
     pub engine: Arc<Engine>,
     /// Who may connect.
-    pub admission: Arc<Admission>,
+    pub admission: Admission,
     /// The ways to the workers, by their numbers; at least one.
     pub workers: Vec<WorkerHandle>,
     /// The way to the main thread.
