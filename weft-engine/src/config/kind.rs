@@ -312,8 +312,11 @@ impl Kind {
                 unit: Unit::Memory,
                 unsigned,
             } => {
-                let value = number::memory(text).ok_or("argument must be a memory value")?;
-                bounded(value as i64, min, max, unsigned)
+                let value = match text {
+                    [b'-', ..] if min < 0 => number::strict_i64(text),
+                    _ => number::memory(text).map(|bytes| bytes as i64),
+                };
+                bounded(value.ok_or("argument must be a memory value")?, min, max, unsigned)
             }
             Kind::MemoryOrPercent => {
                 let error = "argument must be a memory or percent value";

@@ -151,6 +151,7 @@ const BAD_DIRECTIVE: &str = "Bad directive or wrong number of arguments";
 const HZ_MIN: i64 = 1;
 const HZ_MAX: i64 = 500;
 const BACKLOG_BYTES_MIN: i64 = 16 << 10;
+const WATCHDOG_MILLISECONDS_MIN: i64 = 200;
 
 impl Config {
     /// The defaults.
@@ -450,6 +451,11 @@ fn clamp(id: ParameterId, value: Value) -> Value {
         (ParameterId::ReplBacklogSize, Value::Integer(bytes)) => {
             Value::Integer(bytes.max(BACKLOG_BYTES_MIN))
         }
+        (ParameterId::WatchdogPeriod, Value::Integer(1..WATCHDOG_MILLISECONDS_MIN)) => {
+            Value::Integer(WATCHDOG_MILLISECONDS_MIN)
+        }
+        // `relative` is another word for `yes`.
+        (ParameterId::OomScoreAdj, Value::Choice(2)) => Value::Choice(1),
         (_, value) => value,
     }
 }

@@ -1,0 +1,633 @@
+//! One key and its value: the layout of an entry in its arena slot.
+//!
+//! Owns the bytes of an entry and what they mean. Does not know tables or how slots are found. All parts that need
+//! alignment come first, so an entry needs the 8 bytes that slots have:
+//!
+//! ```text
+//! header 8 | deadline 8, if any | long key 24, if the key is one | integer 8 or rope | key | inline bytes
+//!
+//! header, from bit 0: kind 4 | has deadline, raw, long key, - | snapshot 8 | access 24 | key length 12 | value length 12
+//! ```
+//! A long key (over [`KEY_INLINE_MAX`]) is a box of its own, kept with its position so that splitting a segment need
+//! not hash it again. Invariant: an entry's size never exceeds [`SLOT_MAX`].
+
+use std::fmt;
+use std::marker::PhantomData;
+use std::ptr::NonNull;
+
+use weft_rope::{CHUNK_BYTES, Rope};
+
+use crate::arena::SLOT_MAX;
+use crate::position::Position;
+
+/// Longest key inside an entry, bytes.
+pub(crate) const KEY_INLINE_MAX: usize = 512;
+/// Ropes from this length on are freed by whoever drops the latch, not under it.
+const LARGE_BYTES: usize = CHUNK_BYTES;
+
+const INT: u64 = 1;
+const BYTES: u64 = 2;
+const ROPE: u64 = 3;
+
+const HAS_DEADLINE: u64 = 1 << 4;
+const RAW: u64 = 1 << 5;
+const LONG_KEY: u64 = 1 << 6;
+const ACCESS_SHIFT: u32 = 16;
+const ACCESS_MASK: u64 = 0xff_ffff;
+const KEY_SHIFT: u32 = 40;
+const VALUE_SHIFT: u32 = 52;
+const LENGTH_MASK: u64 = 0xfff;
+
+const HEADER_BYTES: usize = 8;
+const ROPE_BYTES: usize = size_of::<Rope>().next_multiple_of(8);
+
+/// A value to store.
+#[derive(Debug)]
+pub enum NewValue<'a> {
+    /// An integer, stored as one.
+    Int(i64),
+    /// A string.
+    Bytes(&'a [u8]),
+    /// A string that Redis would report as `raw` although it is short.
+    RawBytes(&'a [u8]),
+    /// A string in chunks. Short ones are stored inline all the same.
+    Rope(Rope),
+}
+
+/// A stored value.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum ValueRef<'a> {
+    /// An integer.
+    Int(i64),
+    /// A string inside the entry.
+    Bytes(&'a [u8]),
+    /// A long string.
+    Rope(&'a Rope),
+}
+
+/// A value taken out of the keyspace.
+#[derive(Clone, Debug, PartialEq)]
+pub enum OwnedValue {
+    /// An integer.
+    Int(i64),
+    /// A string that was inside its entry.
+    Bytes(Vec<u8>),
+    /// A long string.
+    Rope(Rope),
+}
+
+impl OwnedValue {
+    /// The value in the form in which it is stored again.
+    pub fn as_new(&self, raw: bool) -> NewValue<'_> {
+        match self {
+            OwnedValue::Int(value) => NewValue::Int(*value),
+            OwnedValue::Bytes(bytes) if raw => NewValue::RawBytes(bytes),
+            OwnedValue::Bytes(bytes) => NewValue::Bytes(bytes),
+            OwnedValue::Rope(rope) => NewValue::Rope(rope.clone()),
+        }
+    }
+}
+
+/// An entry taken out of the keyspace.
+#[derive(Clone, Debug, PartialEq)]
+pub struct OwnedEntry {
+    /// The key.
+    pub key: Vec<u8>,
+    /// The value.
+    pub value: OwnedValue,
+    /// When it expires, absolute milliseconds.
+    pub deadline: Option<u64>,
+    /// Short, but `raw` to Redis.
+    pub raw: bool,
+    /// The 24 LRU or LFU bits.
+    pub access: u32,
+}
+
+/// A look at an entry; the borrow of the shard bounds it.
+#[derive(Clone, Copy)]
+pub struct Entry<'a> {
+    raw: RawEntry,
+    slot_bytes: usize,
+    shard: PhantomData<&'a ()>,
+}
+
+impl<'a> Entry<'a> {
+    /// # Safety
+    ///
+    /// The entry is live and stays unchanged, access bits apart, for `'a`.
+    #[inline]
+    pub(crate) unsafe fn new(raw: RawEntry, slot_bytes: usize) -> Entry<'a> {
+        Entry {
+            raw,
+            slot_bytes,
+            shard: PhantomData,
+        }
+    }
+
+    /// The key.
+    #[inline]
+    pub fn key(&self) -> &'a [u8] {
+        // SAFETY: live and unchanged for 'a.
+        unsafe { self.raw.key() }
+    }
+
+    /// When it expires, absolute milliseconds.
+    #[inline]
+    pub fn deadline(&self) -> Option<u64> {
+        self.raw.deadline()
+    }
+
+    /// The value.
+    #[inline]
+    pub fn value(&self) -> ValueRef<'a> {
+        // SAFETY: live and unchanged for 'a.
+        unsafe { self.raw.value() }
+    }
+
+    /// Whether the string was stored as [`NewValue::RawBytes`].
+    #[inline]
+    pub fn is_raw(&self) -> bool {
+        self.raw.header() & RAW != 0
+    }
+
+    /// The 24 LRU or LFU bits.
+    #[inline]
+    pub fn access(&self) -> u32 {
+        self.raw.access()
+    }
+
+    /// Sets the LRU or LFU bits, writing only when they differ.
+    #[inline]
+    pub fn set_access(&self, bits: u32) {
+        if self.raw.access() != bits & ACCESS_MASK as u32 {
+            self.raw.set_access(bits);
+        }
+    }
+
+    /// The value, copied; a long string is shared.
+    pub fn to_owned_value(&self) -> OwnedValue {
+        match self.value() {
+            ValueRef::Int(value) => OwnedValue::Int(value),
+            ValueRef::Bytes(bytes) => OwnedValue::Bytes(bytes.to_vec()),
+            ValueRef::Rope(rope) => OwnedValue::Rope(rope.clone()),
+        }
+    }
+
+    /// Bytes that the entry occupies, its long key and long value included.
+    pub fn allocated_bytes(&self) -> usize {
+        self.slot_bytes + self.raw.external_bytes()
+    }
+}
+
+impl fmt::Debug for Entry<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Entry")
+            .field("key", &self.key().escape_ascii().to_string())
+            .field("value", &self.value())
+            .field("deadline", &self.deadline())
+            .finish_non_exhaustive()
+    }
+}
+
+/// Bytes that a rope has allocated, without visiting its chunks: all but the last are full.
+pub(crate) fn rope_bytes(rope: &Rope) -> usize {
+    /// The list's slot and counts, and the chunk's counts and vector.
+    const PER_CHUNK: usize = 48;
+    /// The list's counts and vector.
+    const LIST: usize = 40;
+    let chunks = rope.chunks();
+    let Some(last) = chunks.last() else { return 0 };
+    (chunks.len() - 1) * (CHUNK_BYTES + PER_CHUNK) + last.capacity() + PER_CHUNK + LIST
+}
+
+/// Whether freeing this rope is too much work to do under a latch.
+pub(crate) fn is_large(rope: &Rope) -> bool {
+    rope.len() >= LARGE_BYTES
+}
+
+/// The value part of an entry about to be written.
+pub(crate) enum Payload<'a> {
+    Int(i64),
+    Bytes(&'a [u8]),
+    Rope(Rope),
+}
+
+/// The key part of an entry about to be written.
+pub(crate) enum KeyPart<'a> {
+    Inline(&'a [u8]),
+    Long(LongKey),
+}
+
+impl<'a> KeyPart<'a> {
+    pub(crate) fn new(key: &'a [u8], position: Position) -> KeyPart<'a> {
+        if key.len() <= KEY_INLINE_MAX {
+            return KeyPart::Inline(key);
+        }
+        let boxed: Box<[u8]> = key.into();
+        KeyPart::Long(LongKey {
+            len: boxed.len(),
+            start: NonNull::from(Box::leak(boxed)).cast(),
+            position,
+        })
+    }
+
+    fn bytes(&self) -> (usize, usize) {
+        match self {
+            KeyPart::Inline(key) => (0, key.len()),
+            KeyPart::Long(_) => (size_of::<LongKey>(), 0),
+        }
+    }
+}
+
+/// A key outside its entry, owned by it.
+#[derive(Clone, Copy)]
+#[repr(C)]
+pub(crate) struct LongKey {
+    start: NonNull<u8>,
+    len: usize,
+    position: Position,
+}
+
+impl LongKey {
+    /// # Safety
+    ///
+    /// Nobody uses the key any more.
+    pub(crate) unsafe fn free(self) {
+        let bytes = NonNull::slice_from_raw_parts(self.start, self.len);
+        // SAFETY: leaked from a box of this length.
+        drop(unsafe { Box::from_raw(bytes.as_ptr()) });
+    }
+}
+
+/// Everything of an entry about to be written.
+pub(crate) struct Draft<'a> {
+    pub(crate) key: KeyPart<'a>,
+    pub(crate) value: Payload<'a>,
+    pub(crate) deadline: Option<u64>,
+    pub(crate) raw: bool,
+    pub(crate) access: u32,
+}
+
+impl Draft<'_> {
+    /// The entry's size, bytes.
+    pub(crate) fn size(&self) -> usize {
+        let (fixed, inline) = self.key.bytes();
+        let value = match &self.value {
+            Payload::Int(_) => 8,
+            Payload::Bytes(bytes) => bytes.len(),
+            Payload::Rope(_) => ROPE_BYTES,
+        };
+        HEADER_BYTES + if self.deadline.is_some() { 8 } else { 0 } + fixed + inline + value
+    }
+
+    /// Turns an inline value into a rope if the entry would be too large otherwise.
+    pub(crate) fn fit(&mut self) {
+        if self.size() > SLOT_MAX
+            && let Payload::Bytes(bytes) = self.value
+        {
+            self.value = Payload::Rope(Rope::from_slice(bytes));
+        }
+    }
+}
+
+/// The address of an entry. Its methods that read are safe to call while the entry is live, which every creator of a
+/// `RawEntry` answers for.
+#[derive(Clone, Copy)]
+pub(crate) struct RawEntry(NonNull<u8>);
+
+impl RawEntry {
+    /// # Safety
+    ///
+    /// An entry was written here, and the result is used only while it is live and the shard's latch is held.
+    #[inline]
+    pub(crate) unsafe fn new(address: NonNull<u8>) -> RawEntry {
+        RawEntry(address)
+    }
+
+    #[inline]
+    fn header(self) -> u64 {
+        // SAFETY: a live entry starts with its header.
+        unsafe { self.0.cast::<u64>().read() }
+    }
+
+    #[inline]
+    fn set_header(self, header: u64) {
+        // SAFETY: a live entry starts with its header, to which no reference exists.
+        unsafe { self.0.cast::<u64>().write(header) }
+    }
+
+    #[inline]
+    fn at(self, offset: usize) -> NonNull<u8> {
+        // SAFETY: callers stay within the entry.
+        unsafe { self.0.add(offset) }
+    }
+
+    #[inline]
+    pub(crate) fn has_deadline(self) -> bool {
+        self.header() & HAS_DEADLINE != 0
+    }
+
+    #[inline]
+    pub(crate) fn is_raw(self) -> bool {
+        self.header() & RAW != 0
+    }
+
+    #[inline]
+    pub(crate) fn access(self) -> u32 {
+        (self.header() >> ACCESS_SHIFT & ACCESS_MASK) as u32
+    }
+
+    pub(crate) fn set_access(self, bits: u32) {
+        let cleared = self.header() & !(ACCESS_MASK << ACCESS_SHIFT);
+        self.set_header(cleared | (u64::from(bits) & ACCESS_MASK) << ACCESS_SHIFT);
+    }
+
+    pub(crate) fn set_raw(self, raw: bool) {
+        let cleared = self.header() & !RAW;
+        self.set_header(if raw { cleared | RAW } else { cleared });
+    }
+
+    #[inline]
+    pub(crate) fn deadline(self) -> Option<u64> {
+        // SAFETY: the flag says that the deadline follows the header.
+        self.has_deadline()
+            .then(|| unsafe { self.at(HEADER_BYTES).cast::<u64>().read() })
+    }
+
+    /// Changes a deadline that the entry has.
+    pub(crate) fn set_deadline(self, deadline: u64) {
+        debug_assert!(self.has_deadline(), "the entry has room for it");
+        // SAFETY: the deadline follows the header, and no reference to it exists.
+        unsafe { self.at(HEADER_BYTES).cast::<u64>().write(deadline) }
+    }
+
+    #[inline]
+    fn after_deadline(header: u64) -> usize {
+        if header & HAS_DEADLINE != 0 {
+            2 * HEADER_BYTES
+        } else {
+            HEADER_BYTES
+        }
+    }
+
+    #[inline]
+    fn value_offset(header: u64) -> usize {
+        let long = if header & LONG_KEY != 0 {
+            size_of::<LongKey>()
+        } else {
+            0
+        };
+        Self::after_deadline(header) + long
+    }
+
+    #[inline]
+    fn key_offset(header: u64) -> usize {
+        let fixed = match header & 0xf {
+            INT => 8,
+            ROPE => ROPE_BYTES,
+            _ => 0,
+        };
+        Self::value_offset(header) + fixed
+    }
+
+    #[inline]
+    fn key_len(header: u64) -> usize {
+        (header >> KEY_SHIFT & LENGTH_MASK) as usize
+    }
+
+    #[inline]
+    fn value_len(header: u64) -> usize {
+        (header >> VALUE_SHIFT & LENGTH_MASK) as usize
+    }
+
+    pub(crate) fn long_key(self) -> Option<LongKey> {
+        let header = self.header();
+        let place = self.at(Self::after_deadline(header)).cast::<LongKey>();
+        // SAFETY: the flag says that it is there.
+        (header & LONG_KEY != 0).then(|| unsafe { place.read() })
+    }
+
+    /// # Safety
+    ///
+    /// The entry stays live for `'a`.
+    #[inline]
+    pub(crate) unsafe fn key<'a>(self) -> &'a [u8] {
+        let header = self.header();
+        let (start, len) = if header & LONG_KEY == 0 {
+            (self.at(Self::key_offset(header)), Self::key_len(header))
+        } else {
+            let long = self.long_key().expect("the flag is set");
+            (long.start, long.len)
+        };
+        // SAFETY: the key's bytes, which never change.
+        unsafe { std::slice::from_raw_parts(start.as_ptr(), len) }
+    }
+
+    /// The position, if the entry keeps it.
+    pub(crate) fn stored_position(self) -> Option<Position> {
+        self.long_key().map(|long| long.position)
+    }
+
+    /// # Safety
+    ///
+    /// The entry stays live and its value unchanged for `'a`.
+    #[inline]
+    pub(crate) unsafe fn value<'a>(self) -> ValueRef<'a> {
+        let header = self.header();
+        match header & 0xf {
+            INT => {
+                let place = self.at(Self::value_offset(header)).cast::<i64>();
+                // SAFETY: the kind says that an integer is there.
+                ValueRef::Int(unsafe { place.read() })
+            }
+            ROPE => {
+                let place = self.at(Self::value_offset(header)).cast::<Rope>();
+                // SAFETY: the kind says that a rope is there.
+                ValueRef::Rope(unsafe { place.as_ref() })
+            }
+            _ => {
+                let (start, len) = self.inline_bytes(header);
+                // SAFETY: the value's bytes.
+                ValueRef::Bytes(unsafe { std::slice::from_raw_parts(start.as_ptr(), len) })
+            }
+        }
+    }
+
+    /// Where the inline bytes are, given that the value is inline.
+    #[inline]
+    fn inline_bytes(self, header: u64) -> (NonNull<u8>, usize) {
+        let key = if header & LONG_KEY == 0 {
+            Self::key_len(header)
+        } else {
+            0
+        };
+        (
+            self.at(Self::key_offset(header) + key),
+            Self::value_len(header),
+        )
+    }
+
+    /// The inline bytes for writing.
+    ///
+    /// # Safety
+    ///
+    /// The entry stays live for `'a`, and nobody else looks at it.
+    pub(crate) unsafe fn bytes_mut<'a>(self) -> Option<&'a mut [u8]> {
+        let header = self.header();
+        if header & 0xf != BYTES {
+            return None;
+        }
+        let (start, len) = self.inline_bytes(header);
+        // SAFETY: the value's bytes, alone by the caller's word.
+        Some(unsafe { std::slice::from_raw_parts_mut(start.as_ptr(), len) })
+    }
+
+    /// The rope for writing.
+    ///
+    /// # Safety
+    ///
+    /// The entry stays live for `'a`, and nobody else looks at it.
+    pub(crate) unsafe fn rope_mut<'a>(self) -> Option<&'a mut Rope> {
+        let header = self.header();
+        if header & 0xf != ROPE {
+            return None;
+        }
+        let mut place = self.at(Self::value_offset(header)).cast::<Rope>();
+        // SAFETY: the kind says that a rope is there, alone by the caller's word.
+        Some(unsafe { place.as_mut() })
+    }
+
+    /// Takes the rope out; the entry must be freed or overwritten next, without looking at its value.
+    ///
+    /// # Safety
+    ///
+    /// Called once per entry.
+    pub(crate) unsafe fn take_rope(self) -> Option<Rope> {
+        let header = self.header();
+        let place = self.at(Self::value_offset(header)).cast::<Rope>();
+        // SAFETY: the kind says that a rope is there; the caller does not use it again.
+        (header & 0xf == ROPE).then(|| unsafe { place.read() })
+    }
+
+    /// Bytes outside the slot: a long key and a rope.
+    pub(crate) fn external_bytes(self) -> usize {
+        let header = self.header();
+        let key = self.long_key().map_or(0, |long| long.len);
+        if header & 0xf != ROPE {
+            return key;
+        }
+        // SAFETY: the kind says that a rope is there; the reference ends here.
+        let rope = unsafe { self.at(Self::value_offset(header)).cast::<Rope>().as_ref() };
+        key + rope_bytes(rope)
+    }
+
+    /// Whether [`RawEntry::overwrite`] can store this without moving the key. The slot's size is the caller's matter.
+    pub(crate) fn same_shape(self, value: &Payload<'_>, deadline: bool) -> bool {
+        let kind = match value {
+            Payload::Int(_) => INT,
+            Payload::Bytes(_) => BYTES,
+            Payload::Rope(_) => ROPE,
+        };
+        let header = self.header();
+        header & 0xf == kind && (header & HAS_DEADLINE != 0) == deadline
+    }
+
+    /// The entry's size with a value of the same shape.
+    pub(crate) fn size_with(self, value: &Payload<'_>) -> usize {
+        let header = self.header();
+        let inline = match value {
+            Payload::Bytes(bytes) => bytes.len(),
+            _ => 0,
+        };
+        Self::key_offset(header) + Self::key_len(header) + inline
+    }
+
+    /// Stores a value of the same shape; returns the rope that was there.
+    ///
+    /// # Safety
+    ///
+    /// [`RawEntry::same_shape`] said yes, and the slot holds [`RawEntry::size_with`] bytes. Nobody looks at the entry.
+    pub(crate) unsafe fn overwrite(self, value: Payload<'_>, raw: bool) -> Option<Rope> {
+        self.set_raw(raw);
+        let header = self.header();
+        let place = self.at(Self::value_offset(header));
+        match value {
+            Payload::Int(value) => {
+                // SAFETY: the kind says that an integer is there.
+                unsafe { place.cast::<i64>().write(value) };
+                None
+            }
+            Payload::Bytes(bytes) => {
+                let cleared = header & !(LENGTH_MASK << VALUE_SHIFT);
+                self.set_header(cleared | (bytes.len() as u64) << VALUE_SHIFT);
+                let (start, _) = self.inline_bytes(header);
+                // SAFETY: the slot is large enough by the caller's word; `bytes` cannot lie in an entry that nobody
+                // looks at.
+                unsafe { start.copy_from_nonoverlapping(NonNull::from(bytes).cast(), bytes.len()) };
+                None
+            }
+            // SAFETY: the kind says that a rope is there.
+            Payload::Rope(rope) => Some(unsafe { place.cast::<Rope>().replace(rope) }),
+        }
+    }
+
+    /// Writes an entry.
+    ///
+    /// # Safety
+    ///
+    /// `slot` is free, aligned to 8 and at least `draft.size()` bytes long, which is at most [`SLOT_MAX`].
+    pub(crate) unsafe fn write(slot: NonNull<u8>, draft: Draft<'_>) -> RawEntry {
+        debug_assert!(draft.size() <= SLOT_MAX, "the draft was fitted");
+        let entry = RawEntry(slot);
+        let (kind, value_len) = match &draft.value {
+            Payload::Int(_) => (INT, 0),
+            Payload::Bytes(bytes) => (BYTES, bytes.len()),
+            Payload::Rope(_) => (ROPE, 0),
+        };
+        let (long, key_len) = match &draft.key {
+            KeyPart::Inline(key) => (0, key.len()),
+            KeyPart::Long(_) => (LONG_KEY, 0),
+        };
+        let header =
+            kind | if draft.deadline.is_some() {
+                HAS_DEADLINE
+            } else {
+                0
+            } | if draft.raw { RAW } else { 0 }
+                | long
+                | (u64::from(draft.access) & ACCESS_MASK) << ACCESS_SHIFT
+                | (key_len as u64) << KEY_SHIFT
+                | (value_len as u64) << VALUE_SHIFT;
+        entry.set_header(header);
+        if let Some(deadline) = draft.deadline {
+            entry.set_deadline(deadline);
+        }
+        match draft.key {
+            KeyPart::Inline(key) => {
+                let place = entry.at(Self::key_offset(header));
+                // SAFETY: within the slot; the key lies elsewhere.
+                unsafe { place.copy_from_nonoverlapping(NonNull::from(key).cast(), key.len()) };
+            }
+            KeyPart::Long(long) => {
+                let place = entry.at(Self::after_deadline(header)).cast::<LongKey>();
+                // SAFETY: within the slot, aligned.
+                unsafe { place.write(long) };
+            }
+        }
+        let place = entry.at(Self::value_offset(header));
+        match draft.value {
+            // SAFETY: within the slot, aligned.
+            Payload::Int(value) => unsafe { place.cast::<i64>().write(value) },
+            Payload::Bytes(bytes) => {
+                let (start, _) = entry.inline_bytes(header);
+                // SAFETY: within the slot; the bytes lie elsewhere.
+                unsafe { start.copy_from_nonoverlapping(NonNull::from(bytes).cast(), bytes.len()) };
+            }
+            // SAFETY: within the slot, aligned.
+            Payload::Rope(rope) => unsafe { place.cast::<Rope>().write(rope) },
+        }
+        entry
+    }
+}
+
+const _: () = assert!(align_of::<Rope>() <= 8 && SLOT_MAX < 1 << 12);

@@ -1,0 +1,237 @@
+//! The gates: how one thread gets the keyspace to itself.
+//!
+//! Owns one gate per worker, the queue of those who want all of them closed, and the knowledge of which workers have
+//! been outside since a given moment (the epochs by which retired memory is freed). Does not know what is behind.
+//!
+//! A gate's word is `passages << 2 | state`. Only its worker moves it between OUTSIDE and INSIDE; the owner of the
+//! exclusive right may turn INSIDE into WATCHED, which asks the worker to wake it on leaving.
+//!
+//! ```text
+//!             enter                     owner waits
+//!   OUTSIDE ---------> INSIDE -----------------------------> WATCHED
+//!      ^  <--- leave ----'                                       |
+//!      '------------------- leave, wakes the owner -------------'
+//! ```
+//! Enter stores its word, fences, then looks whether the gates are closed; the owner closes, fences, then looks at the
+//! words. So at least one of them sees the other.
+
+pub(crate) mod limbo;
+
+use std::fmt;
+use std::marker::PhantomData;
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
+
+use crate::word::{Word, fence, spin_hint};
+
+const OUTSIDE: u32 = 0;
+const INSIDE: u32 = 1;
+const WATCHED: u32 = 2;
+const STATE: u32 = 3;
+const PASSAGE: u32 = 4;
+
+const OPEN: u32 = 0;
+const CLOSED: u32 = 1;
+
+/// Looks at an occupied gate before sleeping: about 2 us, see the latch.
+const SPINS: u32 = if cfg!(loom) { 1 } else { 40 };
+
+/// Alone in its 128 bytes.
+#[repr(align(128))]
+struct Line<T>(T);
+
+/// All gates of a keyspace.
+pub(crate) struct Gates {
+    closed: Line<Word>,
+    /// Tickets drawn, and the ticket whose turn it is.
+    drawn: Line<Word>,
+    serving: Word,
+    gates: Box<[Line<Word>]>,
+}
+
+impl Gates {
+    pub(crate) fn new(workers: usize) -> Gates {
+        Gates {
+            closed: Line(Word::new(OPEN)),
+            drawn: Line(Word::new(0)),
+            serving: Word::new(0),
+            gates: (0..workers).map(|_| Line(Word::new(OUTSIDE))).collect(),
+        }
+    }
+
+    pub(crate) fn workers(&self) -> usize {
+        self.gates.len()
+    }
+
+    #[inline]
+    pub(crate) fn gate(&self, worker: usize) -> Gate<'_> {
+        Gate {
+            word: &self.gates[worker].0,
+            closed: &self.closed.0,
+        }
+    }
+
+    /// Whether this is a passage through one of these gates.
+    pub(crate) fn guards(&self, inside: &GateGuard<'_>) -> bool {
+        self.gates
+            .as_ptr_range()
+            .contains(&std::ptr::from_ref(inside.word).cast())
+    }
+
+    /// Waits for its turn, closes all gates and waits until everyone is outside.
+    pub(crate) fn close(&self, worker: usize) -> Closed<'_> {
+        assert_eq!(
+            self.gates[worker].0.load(Relaxed) & STATE,
+            OUTSIDE,
+            "a worker leaves its gate before it asks for the keyspace"
+        );
+        let ticket = self.drawn.0.fetch_add(1, Relaxed);
+        loop {
+            let serving = self.serving.load(Acquire);
+            if serving == ticket {
+                break;
+            }
+            self.serving.sleep(serving);
+        }
+        self.closed.0.store(CLOSED, SeqCst);
+        fence(SeqCst);
+        for gate in &self.gates {
+            wait_until_outside(&gate.0);
+        }
+        Closed {
+            gates: self,
+            thread: PhantomData,
+        }
+    }
+
+    /// What every gate looks like now, after everything this thread did so far.
+    pub(crate) fn stamp(&self) -> Box<[u32]> {
+        fence(SeqCst);
+        self.gates.iter().map(|gate| gate.0.load(Acquire)).collect()
+    }
+
+    /// Whether every worker has been outside at some time since `stamp` was taken.
+    pub(crate) fn all_left_since(&self, stamp: &[u32]) -> bool {
+        self.gates.iter().zip(stamp).all(|(gate, &then)| {
+            let now = gate.0.load(Acquire);
+            then & STATE == OUTSIDE || now & STATE == OUTSIDE || now & !STATE != then & !STATE
+        })
+    }
+}
+
+impl fmt::Debug for Gates {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Gates")
+            .field("workers", &self.workers())
+            .finish_non_exhaustive()
+    }
+}
+
+fn wait_until_outside(word: &Word) {
+    let mut spins = 0;
+    loop {
+        let seen = word.load(Acquire);
+        match seen & STATE {
+            OUTSIDE => return,
+            INSIDE if spins < SPINS => {
+                spins += 1;
+                spin_hint();
+            }
+            INSIDE => {
+                let watched = seen & !STATE | WATCHED;
+                if word.exchange(seen, watched, Relaxed) {
+                    word.sleep(watched);
+                }
+            }
+            _ => word.sleep(seen),
+        }
+    }
+}
+
+/// One worker's gate.
+#[derive(Clone, Copy)]
+pub struct Gate<'a> {
+    word: &'a Word,
+    closed: &'a Word,
+}
+
+impl<'a> Gate<'a> {
+    /// Enters, waiting while the gates are closed.
+    ///
+    /// # Panics
+    ///
+    /// When this gate's worker is inside already.
+    #[inline]
+    pub fn enter(self) -> GateGuard<'a> {
+        loop {
+            let passages = self.word.load(Relaxed) & !STATE;
+            let inside = passages.wrapping_add(PASSAGE) | INSIDE;
+            let before = self.word.swap(inside, SeqCst);
+            assert_eq!(before & STATE, OUTSIDE, "one gate, one thread, one passage");
+            // On x86-64 the swap is a full barrier; elsewhere what follows could otherwise overtake its store.
+            if cfg!(any(loom, not(target_arch = "x86_64"))) {
+                fence(SeqCst);
+            }
+            let guard = GateGuard {
+                word: self.word,
+                thread: PhantomData,
+            };
+            if self.closed.load(Acquire) == OPEN {
+                return guard;
+            }
+            drop(guard);
+            self.closed.sleep(CLOSED);
+        }
+    }
+
+    /// Whether the gates are being closed or are closed: a long batch should end.
+    #[inline]
+    pub fn is_wanted(self) -> bool {
+        self.closed.load(Relaxed) == CLOSED
+    }
+}
+
+impl fmt::Debug for Gate<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Gate").finish_non_exhaustive()
+    }
+}
+
+/// Being inside a gate; dropping it leaves.
+#[must_use]
+pub struct GateGuard<'a> {
+    word: &'a Word,
+    /// Not `Send`: a passage belongs to its thread.
+    thread: PhantomData<*mut ()>,
+}
+
+impl Drop for GateGuard<'_> {
+    #[inline]
+    fn drop(&mut self) {
+        // Only this thread changes the passages, so the relaxed load has the right ones.
+        let outside = self.word.load(Relaxed) & !STATE | OUTSIDE;
+        if self.word.swap(outside, Release) & STATE == WATCHED {
+            self.word.wake_all();
+        }
+    }
+}
+
+impl fmt::Debug for GateGuard<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("GateGuard").finish_non_exhaustive()
+    }
+}
+
+/// All gates closed and everybody outside; dropping it opens them.
+pub(crate) struct Closed<'a> {
+    gates: &'a Gates,
+    thread: PhantomData<*mut ()>,
+}
+
+impl Drop for Closed<'_> {
+    fn drop(&mut self) {
+        self.gates.closed.0.store(OPEN, Release);
+        self.gates.closed.0.wake_all();
+        self.gates.serving.fetch_add(1, Release);
+        self.gates.serving.wake_all();
+    }
+}

@@ -1,0 +1,521 @@
+//! The table of one database in one shard: positions to entries.
+//!
+//! Owns the directory, the segments, the stash and the arena with the entries. Extendible hashing: the bits of a position
+//! after the shard's choose a directory slot, the next ones a bucket of its segment. A segment starts as one bucket,
+//! doubles up to 64, then splits; it halves or merges with its buddy when sparse. So no operation ever touches more
+//! than one segment's entries. Entries that crowd out of a sparsely filled segment (equal positions, which only
+//! chance or a broken seed can produce) go to the stash, a tree by position: slower, never wrong.
+//! Does not know capture, values' meaning or the time. The shard's latch is held for all of it except
+//! [`prefetch_bucket`] and [`prefetch_entry`], which run inside a gate only.
+//! Invariants: the root leads to this table's directory; what the root led to before is retired, not freed.
+
+mod bucket;
+mod directory;
+mod dissolve;
+mod due;
+mod growth;
+mod segment;
+mod walk;
+
+use std::collections::BTreeMap;
+use std::ptr::NonNull;
+use std::sync::atomic::AtomicPtr;
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+
+pub(crate) use directory::Directory;
+pub(crate) use dissolve::Remains;
+pub(crate) use due::DueWalk;
+
+use crate::arena::{self, Arena};
+use crate::entry::{Draft, Entry, RawEntry};
+use crate::expiry::{Due16, Due32, tick};
+use crate::position::Position;
+use crate::spine::Spine;
+use bucket::Bucket;
+use directory::Slot;
+use segment::Segment;
+
+/// What a table needs from its surroundings to change.
+#[derive(Clone, Copy)]
+pub(crate) struct Context<'a> {
+    pub(crate) spine: &'a Spine,
+    pub(crate) shard: usize,
+    /// Where the table's directory is published.
+    pub(crate) root: &'a AtomicPtr<Directory>,
+    /// The shard's time, in ticks.
+    pub(crate) now: u64,
+}
+
+/// Where an entry was found.
+#[derive(Clone, Copy)]
+pub(crate) struct Found {
+    pub(crate) handle: u32,
+    pub(crate) entry: RawEntry,
+    place: Place,
+}
+
+#[derive(Clone, Copy)]
+enum Place {
+    Bucket { bucket: u32, slot: u32 },
+    Stash,
+}
+
+/// One table.
+pub(crate) struct Table {
+    directory: NonNull<Directory>,
+    arena: Arena,
+    len: usize,
+    deadlines: usize,
+    /// Bytes outside the arena: long keys and ropes.
+    external: usize,
+    /// Lower bound of all deadlines, as a tick; `u64::MAX` when there are none.
+    due: u64,
+    segments: usize,
+    segment_bytes: usize,
+    /// Segments that all bits of the directory are needed to identify.
+    deepest: usize,
+    stash: BTreeMap<u64, Vec<u32>>,
+    stashed: usize,
+}
+
+// SAFETY: the table owns everything its pointers lead to.
+unsafe impl Send for Table {}
+
+impl Table {
+    /// An empty table, published.
+    pub(crate) fn new(context: Context<'_>) -> Table {
+        let arena = Arena::new();
+        let shard_bits = context.spine.partition.shard_bits();
+        let directory = Directory::allocate(0, shard_bits, arena.map());
+        let segment = Segment::allocate(0);
+        // SAFETY: just allocated, and not freed while in use here.
+        let slots = unsafe { Directory::slots(directory) };
+        directory::install(slots, (0, 1), 0, segment, false);
+        context.root.store(directory.as_ptr(), Release);
+        Table {
+            directory,
+            arena,
+            len: 0,
+            deadlines: 0,
+            external: 0,
+            due: u64::MAX,
+            segments: 1,
+            segment_bytes: segment.bytes(),
+            deepest: 1,
+            stash: BTreeMap::new(),
+            stashed: 0,
+        }
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Entries with a deadline.
+    pub(crate) fn deadlines(&self) -> usize {
+        self.deadlines
+    }
+
+    pub(crate) fn external_bytes(&self) -> usize {
+        self.external
+    }
+
+    /// Bytes of pages, table and what lies outside.
+    #[inline]
+    pub(crate) fn held_bytes(&self) -> usize {
+        self.arena.page_bytes() + self.table_bytes() + self.external
+    }
+
+    /// What the root of this table leads to.
+    pub(crate) fn root(&self) -> *mut Directory {
+        self.directory.as_ptr()
+    }
+
+    pub(crate) fn arena(&self) -> &Arena {
+        &self.arena
+    }
+
+    pub(crate) fn arena_mut(&mut self) -> &mut Arena {
+        &mut self.arena
+    }
+
+    /// Bytes of directory, segments, stash and page records.
+    pub(crate) fn table_bytes(&self) -> usize {
+        /// About what a tree's node takes per entry, with the vector behind it.
+        const PER_STASHED: usize = 64;
+        size_of::<Table>()
+            + self.segment_bytes
+            + self.directory().bytes()
+            + self.arena.record_bytes()
+            + self.stashed * PER_STASHED
+    }
+
+    /// Where the entry with this key is.
+    pub(crate) fn locate(&self, position: Position, key: &[u8]) -> Option<Found> {
+        let directory = self.directory();
+        let slot = &self.slots()[directory.index(position)];
+        if let Some(found) = search(directory, slot, position, key) {
+            return Some(found);
+        }
+        if !slot.has_stashed() {
+            return None;
+        }
+        self.stash
+            .get(&position.bits())?
+            .iter()
+            .find_map(|&handle| {
+                let entry = self.entry(handle);
+                // SAFETY: live while the table is borrowed.
+                (unsafe { entry.key() } == key).then_some(Found {
+                    handle,
+                    entry,
+                    place: Place::Stash,
+                })
+            })
+    }
+
+    /// The entry behind a handle of this table.
+    #[inline]
+    pub(crate) fn entry(&self, handle: u32) -> RawEntry {
+        // SAFETY: handles in buckets and stash lead to live entries, and the latch is held.
+        unsafe { RawEntry::new(self.arena.address(handle)) }
+    }
+
+    /// A look at what was found, for as long as the table is not changed.
+    #[inline]
+    pub(crate) fn look(&self, found: Found) -> Entry<'_> {
+        // SAFETY: the borrow of the table bounds the result, and only methods that borrow it uniquely change entries.
+        unsafe { Entry::new(found.entry, self.arena.slot_bytes(found.handle)) }
+    }
+
+    /// Adds an entry whose key is not in the table.
+    pub(crate) fn insert(&mut self, context: Context<'_>, position: Position, draft: Draft<'_>) {
+        let deadline = draft.deadline;
+        let handle = self.store(context, draft);
+        self.external += self.entry(handle).external_bytes();
+        self.len += 1;
+        let due = Due16::of(deadline, context.now);
+        self.place(context, position, handle, due);
+        if let Some(deadline) = deadline {
+            self.deadlines += 1;
+            self.lower_ranges(context, position, deadline);
+        }
+    }
+
+    /// Puts another entry in the place of one that was found, whose slot is freed. Its long key must live on in the
+    /// new one, and its rope must have been taken.
+    pub(crate) fn replace(
+        &mut self,
+        context: Context<'_>,
+        position: Position,
+        found: Found,
+        external_before: usize,
+        draft: Draft<'_>,
+    ) {
+        let (before, after) = (found.entry.has_deadline(), draft.deadline);
+        // First the new one: the draft may still point into the old one's slot.
+        let handle = self.store(context, draft);
+        self.external = self.external - external_before + self.entry(handle).external_bytes();
+        match found.place {
+            Place::Bucket { bucket, slot } => {
+                self.segment_at(position).buckets()[bucket as usize].set_handle(slot, handle);
+            }
+            Place::Stash => {
+                let handles = self.stash.get_mut(&position.bits()).expect("found there");
+                let place = handles.iter_mut().find(|place| **place == found.handle);
+                *place.expect("found there") = handle;
+            }
+        }
+        self.arena.free(found.handle);
+        self.deadlines = self.deadlines - usize::from(before) + usize::from(after.is_some());
+        if self.deadlines == 0 {
+            self.due = u64::MAX;
+        }
+        if let Some(deadline) = after {
+            let place = Found { handle, ..found };
+            self.note_deadline(context, position, place, deadline);
+        }
+    }
+
+    /// Lowers all bounds for a new deadline of what was found.
+    pub(crate) fn note_deadline(
+        &mut self,
+        context: Context<'_>,
+        position: Position,
+        found: Found,
+        deadline: u64,
+    ) {
+        if let Place::Bucket { bucket, .. } = found.place {
+            let due = Due16::new(tick(deadline), context.now);
+            self.segment_at(position).buckets()[bucket as usize].lower_due(due, context.now);
+        }
+        self.lower_ranges(context, position, deadline);
+    }
+
+    /// Takes an entry out of its bucket and frees its slot. Its rope must have been taken; a long key is freed.
+    pub(crate) fn remove(
+        &mut self,
+        context: Context<'_>,
+        position: Position,
+        found: Found,
+        external_before: usize,
+    ) {
+        self.detach(context, position, found, external_before);
+        self.shrink(context, position);
+    }
+
+    /// Adjusts the accounting after a rope was changed in place.
+    pub(crate) fn external_changed(&mut self, before: usize, after: usize) {
+        self.external = self.external - before + after;
+    }
+
+    /// [`Table::remove`] without looking whether the segment became sparse.
+    fn detach(
+        &mut self,
+        context: Context<'_>,
+        position: Position,
+        found: Found,
+        external_before: usize,
+    ) {
+        let directory = self.directory();
+        let index = directory.index(position);
+        let slots = self.slots();
+        let slot = &slots[index];
+        let (first, _) = directory.span(index, slot.depth());
+        match found.place {
+            Place::Bucket {
+                bucket,
+                slot: place,
+            } => {
+                slot.segment().vacate(bucket as usize, place, context.now);
+                let canonical = &slots[first];
+                canonical.set_count(canonical.count() - 1);
+            }
+            Place::Stash => self.unstash(position, found.handle),
+        }
+        self.deadlines -= usize::from(found.entry.has_deadline());
+        self.external -= external_before;
+        self.len -= 1;
+        if let Some(long) = found.entry.long_key() {
+            // SAFETY: nothing leads to the entry any more.
+            unsafe { long.free() };
+        }
+        self.arena.free(found.handle);
+        if self.deadlines == 0 {
+            self.due = u64::MAX;
+        }
+    }
+
+    /// Writes an entry into a new slot.
+    fn store(&mut self, context: Context<'_>, draft: Draft<'_>) -> u32 {
+        let handle = self.arena.allocate(draft.size(), &context.spine.ground);
+        if let Some(block) = self.arena.take_outgrown() {
+            self.directory().map.store(self.arena.map(), Release);
+            context.spine.limbo.retire(block);
+        }
+        // SAFETY: the slot is fresh and large enough.
+        unsafe { RawEntry::write(self.arena.address(handle), draft) };
+        handle
+    }
+
+    /// Enters a handle, making room as needed.
+    fn place(&mut self, context: Context<'_>, position: Position, handle: u32, due: Due16) {
+        loop {
+            let directory = self.directory();
+            let index = directory.index(position);
+            let slots = self.slots();
+            let slot = &slots[index];
+            let segment = slot.segment();
+            let home = segment.home(position, directory.shard_bits() + slot.depth());
+            if segment.place(home, position.tag(), handle, due, context.now) {
+                let (first, _) = directory.span(index, slot.depth());
+                slots[first].set_count(slots[first].count() + 1);
+                return;
+            }
+            if !self.grow(context, index) {
+                self.stash(position, handle);
+                let depth = self.slots()[index].depth();
+                let span = self.directory().span(index, depth);
+                directory::mark_stashed(self.slots(), span, true);
+                return;
+            }
+        }
+    }
+
+    fn stash(&mut self, position: Position, handle: u32) {
+        self.stash.entry(position.bits()).or_default().push(handle);
+        self.stashed += 1;
+    }
+
+    fn unstash(&mut self, position: Position, handle: u32) {
+        let handles = self.stash.get_mut(&position.bits()).expect("found there");
+        let at = handles.iter().position(|&stashed| stashed == handle);
+        handles.swap_remove(at.expect("found there"));
+        if handles.is_empty() {
+            self.stash.remove(&position.bits());
+        }
+        self.stashed -= 1;
+    }
+
+    /// Lowers the bounds of the segment and of the table.
+    fn lower_ranges(&mut self, context: Context<'_>, position: Position, deadline: u64) {
+        let tick = tick(deadline);
+        self.due = self.due.min(tick);
+        let directory = self.directory();
+        let index = directory.index(position);
+        let slots = self.slots();
+        let (first, _) = directory.span(index, slots[index].depth());
+        let due = Due32::new(tick, context.now);
+        slots[first].set_due(slots[first].due().earlier(due, context.now));
+    }
+
+    #[inline]
+    fn directory<'a>(&self) -> &'a Directory {
+        // SAFETY: freed only after this table let go of it; callers do not keep it beyond that.
+        unsafe { self.directory.as_ref() }
+    }
+
+    #[inline]
+    fn slots<'a>(&self) -> &'a [Slot] {
+        // SAFETY: freed only after this table let go of it; callers do not keep it beyond that.
+        unsafe { Directory::slots(self.directory) }
+    }
+
+    fn segment_at(&self, position: Position) -> Segment {
+        self.slots()[self.directory().index(position)].segment()
+    }
+
+    /// The position of an entry, hashed anew unless the entry keeps it.
+    fn position_of(context: Context<'_>, entry: RawEntry) -> Position {
+        entry.stored_position().unwrap_or_else(|| {
+            // SAFETY: live while the latch is held.
+            context.spine.partition.position(unsafe { entry.key() })
+        })
+    }
+}
+
+/// The entry with this key in the segment of a slot.
+#[inline]
+fn search(directory: &Directory, slot: &Slot, position: Position, key: &[u8]) -> Option<Found> {
+    let map = directory.map.load(Relaxed);
+    let segment = slot.segment();
+    let buckets = segment.buckets();
+    let home = segment.home(position, directory.shard_bits() + slot.depth());
+    let look = |number: usize, foreign: bool| {
+        let bucket = &buckets[number];
+        let matches = bucket.matches(position.tag());
+        let candidates = if foreign {
+            matches.and(bucket.displaced())
+        } else {
+            matches
+        };
+        for slot in candidates {
+            let handle = bucket.handle(slot);
+            // SAFETY: the map is the current one, and occupied slots hold handles of this table's arena.
+            let address = unsafe { arena::address(map, handle) };
+            // SAFETY: the entry is live, and the latch is held.
+            let entry = unsafe { RawEntry::new(address) };
+            // SAFETY: live for the comparison.
+            if unsafe { entry.key() } == key {
+                return Some(Found {
+                    handle,
+                    entry,
+                    place: Place::Bucket {
+                        bucket: number as u32,
+                        slot,
+                    },
+                });
+            }
+        }
+        None
+    };
+    look(home, false).or_else(|| {
+        if buckets[home].away() > 0 {
+            look(segment.next(home), true)
+        } else {
+            None
+        }
+    })
+}
+
+/// The home bucket of a position, as far as can be told without the latch.
+///
+/// # Safety
+///
+/// The caller is inside a gate for `'a`, and `root` is a root of this spine.
+#[inline]
+unsafe fn bucket_hint<'a>(
+    root: &AtomicPtr<Directory>,
+    position: Position,
+) -> Option<(&'a Directory, Segment, usize)> {
+    let start = NonNull::new(root.load(Acquire))?;
+    // SAFETY: what a root led to while the caller was inside is not freed before it leaves.
+    let directory: &'a Directory = unsafe { start.as_ref() };
+    // SAFETY: as above.
+    let slot = unsafe { &Directory::slots(start)[directory.index(position)] };
+    let segment = slot.segment();
+    let home = segment.home(position, directory.shard_bits() + slot.depth());
+    Some((directory, segment, home))
+}
+
+/// Starts loading the bucket that a position's entry would be in.
+///
+/// # Safety
+///
+/// The caller is inside a gate, and `root` is a root of this spine.
+#[inline]
+pub(crate) unsafe fn prefetch_bucket(root: &AtomicPtr<Directory>, position: Position) {
+    // SAFETY: passed on.
+    if let Some((_, segment, home)) = unsafe { bucket_hint(root, position) } {
+        prefetch(std::ptr::from_ref::<Bucket>(&segment.buckets()[home]).cast());
+    }
+}
+
+/// Starts loading the entries that a position's tag matches.
+///
+/// # Safety
+///
+/// The caller is inside a gate, and `root` is a root of this spine.
+#[inline]
+pub(crate) unsafe fn prefetch_entry(root: &AtomicPtr<Directory>, position: Position) {
+    // SAFETY: passed on.
+    let Some((directory, segment, home)) = (unsafe { bucket_hint(root, position) }) else {
+        return;
+    };
+    let map = arena::published_map(&directory.map);
+    let buckets = segment.buckets();
+    let look = |bucket: &Bucket| {
+        let mut any = false;
+        for slot in bucket.matches(position.tag()) {
+            // SAFETY: maps are retired like directories, so this one is not freed before the caller leaves.
+            let address = unsafe { arena::address_hint(map, bucket.handle(slot)) };
+            prefetch(address);
+            prefetch(address.wrapping_add(64));
+            any = true;
+        }
+        any
+    };
+    if !look(&buckets[home]) && buckets[home].away() > 0 {
+        look(&buckets[segment.next(home)]);
+    }
+}
+
+/// Asks the processor for a cache line; any address is allowed.
+#[inline]
+fn prefetch(address: *const u8) {
+    #[cfg(target_arch = "x86_64")]
+    {
+        use core::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        // SAFETY: a prefetch never faults and has no effect that a program can see.
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(address.cast()) };
+    }
+    #[cfg(target_arch = "aarch64")]
+    {
+        // SAFETY: a prefetch never faults and has no effect that a program can see.
+        unsafe {
+            core::arch::asm!("prfm pldl1keep, [{}]", in(reg) address, options(nostack, preserves_flags, readonly));
+        }
+    }
+    #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+    let _ = address;
+}

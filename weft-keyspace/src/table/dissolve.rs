@@ -1,0 +1,121 @@
+//! Taking a whole table apart.
+//!
+//! Owns what is left of a table that FLUSHDB, FLUSHALL or the end of the keyspace removed. First the values outside
+//! the arena go, then, once no prefetcher can be reading them, chunks, segments and directory, all in slices. Nothing
+//! here needs a latch: the arena belongs to the table alone, which is why it is not the shard's.
+
+use crate::arena::ground::Ground;
+use crate::gate::limbo::Block;
+
+use super::Table;
+use super::directory::Directory;
+
+/// Work units that giving a chunk to the system counts for: about as long as dropping this many small values.
+const CHUNK_UNITS: usize = 64;
+
+/// A table without a root.
+pub(crate) struct Remains {
+    table: Table,
+    /// The next directory slot to drop values of.
+    slot: usize,
+    /// The next bucket in its segment.
+    bucket: usize,
+}
+
+impl Remains {
+    pub(crate) fn new(table: Table) -> Remains {
+        Remains {
+            table,
+            slot: 0,
+            bucket: 0,
+        }
+    }
+
+    /// Entries that the table had.
+    pub(crate) fn len(&self) -> usize {
+        self.table.len
+    }
+
+    /// Bytes that are not freed yet, about.
+    pub(crate) fn bytes(&self) -> usize {
+        self.table.table_bytes() + self.table.arena.page_bytes() + self.table.external
+    }
+
+    /// Drops ropes and long keys for up to `budget` units (entries looked at, chunks dropped); takes what it used from
+    /// the budget. True when none are left.
+    pub(crate) fn drop_values(&mut self, budget: &mut usize) -> bool {
+        let slots = self.table.slots();
+        while self.table.external > 0 && self.slot < slots.len() {
+            let directory = self.table.directory();
+            let depth = slots[self.slot].depth();
+            let (first, width) = directory.span(self.slot, depth);
+            let buckets = slots[first].segment().buckets();
+            while self.bucket < buckets.len() {
+                if *budget == 0 {
+                    return false;
+                }
+                let bucket = &buckets[self.bucket];
+                for slot in bucket.used() {
+                    let units = self.drop_external(bucket.handle(slot));
+                    *budget = budget.saturating_sub(units);
+                }
+                self.bucket += 1;
+            }
+            self.bucket = 0;
+            self.slot = first + width;
+        }
+        while let Some((_, handles)) = self.table.stash.pop_first() {
+            for handle in handles {
+                let units = self.drop_external(handle);
+                *budget = budget.saturating_sub(units);
+            }
+            if *budget == 0 {
+                return self.table.stash.is_empty();
+            }
+        }
+        true
+    }
+
+    /// Frees everything else, up to `budget` units at once; true when done, after which it must not be called again.
+    ///
+    /// # Safety
+    ///
+    /// All values are dropped, and every worker has been outside its gate since the table lost its root.
+    pub(crate) unsafe fn free_memory(&mut self, ground: &Ground, budget: usize) -> bool {
+        let chunks = (budget / CHUNK_UNITS).max(1);
+        if !self.table.arena.give_back(ground, chunks) {
+            return false;
+        }
+        let (directory, slots) = (self.table.directory(), self.table.slots());
+        let depth = directory.depth();
+        let mut index = 0;
+        while index < slots.len() {
+            let (first, width) = directory.span(index, slots[index].depth());
+            // SAFETY: nobody reads it any more, and each segment has one canonical slot.
+            unsafe { slots[first].segment().into_block().free(ground) };
+            index = first + width;
+        }
+        // SAFETY: nobody reads it any more.
+        unsafe { self.table.arena.map_block().free(ground) };
+        let block: Block = Directory::into_block(self.table.directory, depth);
+        // SAFETY: nobody reads it any more.
+        unsafe { block.free(ground) };
+        true
+    }
+
+    fn drop_external(&mut self, handle: u32) -> usize {
+        let entry = self.table.entry(handle);
+        let bytes = entry.external_bytes();
+        if bytes == 0 {
+            return 1;
+        }
+        self.table.external -= bytes;
+        // SAFETY: each entry is visited once, and nothing looks at it afterwards.
+        let rope = unsafe { entry.take_rope() };
+        if let Some(long) = entry.long_key() {
+            // SAFETY: as above.
+            unsafe { long.free() };
+        }
+        1 + rope.map_or(0, |rope| rope.chunks().len())
+    }
+}

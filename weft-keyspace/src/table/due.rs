@@ -1,0 +1,176 @@
+//! Active expiry in one table.
+//!
+//! Owns the walk from the table's bound to segments, to buckets, to entries that are really due, and the renewal of
+//! the bounds on the way back. Invariant: a bound is renewed only after everything below it was looked at.
+
+use super::bucket::Bucket;
+use super::{Context, Found, Place, Table};
+use crate::entry::RawEntry;
+use crate::expiry::{Due16, Due32, tick, tick_start_ms};
+use crate::position::Position;
+
+/// A walk over what is due; lives as long as one call under the latch.
+pub(crate) struct DueWalk {
+    now_ms: u64,
+    /// The start of the bucket to look at next; `None` when all were.
+    at: Option<Position>,
+    /// Buckets that may still be looked at.
+    buckets_left: usize,
+}
+
+impl DueWalk {
+    pub(crate) fn new(now_ms: u64, start: Position, buckets: usize) -> DueWalk {
+        DueWalk {
+            now_ms,
+            at: Some(start),
+            buckets_left: buckets,
+        }
+    }
+
+    /// Whether it went all the way.
+    pub(crate) fn is_done(&self) -> bool {
+        self.at.is_none()
+    }
+}
+
+impl Table {
+    /// Lower bound of the earliest deadline, milliseconds.
+    pub(crate) fn next_due_ms(&self) -> Option<u64> {
+        (self.deadlines > 0).then(|| tick_start_ms(self.due))
+    }
+
+    /// The next entry that is due; `None` when there is no more or the walk's limit is reached. The caller removes it
+    /// before it asks again.
+    pub(crate) fn next_due(
+        &mut self,
+        context: Context<'_>,
+        walk: &mut DueWalk,
+    ) -> Option<(Position, Found)> {
+        if self.due > context.now {
+            walk.at = None;
+            return None;
+        }
+        while let Some(at) = walk.at {
+            let directory = self.directory();
+            let slots = self.slots();
+            let index = directory.index(at);
+            let depth = slots[index].depth();
+            let (first, width) = directory.span(index, depth);
+            let slot = &slots[first];
+            let (low, high) = self.positions(context, first);
+            let due = slot.due();
+            if at.bits() > low || due.is_due(context.now) {
+                let segment = slot.segment();
+                let stale = due.is_stale(context.now);
+                let bits = directory.shard_bits() + depth;
+                for number in segment.home(at, bits)..1 << segment.log2() {
+                    let begin = segment.range_start(low, high, number);
+                    walk.at = Some(Position::from_bits(begin));
+                    if walk.buckets_left == 0 {
+                        return None;
+                    }
+                    walk.buckets_left -= 1;
+                    let bucket = &segment.buckets()[number];
+                    let due = bucket.due();
+                    if (due.is_due(context.now) || stale && due.is_some())
+                        && let Some(found) = self.due_in_bucket(context, walk, bucket, number)
+                    {
+                        return Some(found);
+                    }
+                }
+                if slot.has_stashed()
+                    && let Some(found) = self.due_in_stash(walk, low, high)
+                {
+                    return Some(found);
+                }
+                slot.set_due(self.renewed(context, first, low, high));
+            }
+            walk.at = (first + width < slots.len()).then(|| Position::from_bits(high + 1));
+        }
+        self.due = self
+            .slots()
+            .iter()
+            .map(|slot| slot.due())
+            .filter(|due| due.is_some())
+            .map(|due| due.tick(context.now))
+            .min()
+            .unwrap_or(u64::MAX);
+        None
+    }
+
+    /// A due entry of a bucket; renews the bucket's bound if there is none.
+    fn due_in_bucket(
+        &self,
+        context: Context<'_>,
+        walk: &DueWalk,
+        bucket: &Bucket,
+        number: usize,
+    ) -> Option<(Position, Found)> {
+        let mut earliest = Due16::NONE;
+        for slot in bucket.used() {
+            let handle = bucket.handle(slot);
+            let entry = self.entry(handle);
+            let Some(deadline) = entry.deadline() else {
+                continue;
+            };
+            if deadline <= walk.now_ms {
+                let place = Place::Bucket {
+                    bucket: number as u32,
+                    slot,
+                };
+                return Some(Table::found(context, handle, entry, place));
+            }
+            let due = Due16::new(tick(deadline), context.now);
+            earliest = earliest.earlier(due, context.now);
+        }
+        bucket.set_due(earliest);
+        None
+    }
+
+    fn due_in_stash(&self, walk: &DueWalk, low: u64, high: u64) -> Option<(Position, Found)> {
+        self.stash.range(low..=high).find_map(|(&bits, handles)| {
+            handles.iter().find_map(|&handle| {
+                let entry = self.entry(handle);
+                let due = entry.deadline().is_some_and(|at| at <= walk.now_ms);
+                let found = Found {
+                    handle,
+                    entry,
+                    place: Place::Stash,
+                };
+                due.then_some((Position::from_bits(bits), found))
+            })
+        })
+    }
+
+    /// The bound of a segment from those of its buckets and from its stashed entries.
+    fn renewed(&self, context: Context<'_>, first: usize, low: u64, high: u64) -> Due32 {
+        let slot = &self.slots()[first];
+        let now = context.now;
+        let buckets = slot.segment().buckets().iter().map(Bucket::due);
+        let mut earliest = buckets
+            .filter(|due| due.is_some())
+            .map(|due| Due32::new(now.saturating_add_signed(due.ahead(now)), now))
+            .fold(Due32::NONE, |a, b| a.earlier(b, now));
+        if slot.has_stashed() {
+            for &handle in self.stash.range(low..=high).flat_map(|(_, list)| list) {
+                let due = Due32::of(self.entry(handle).deadline(), now);
+                earliest = earliest.earlier(due, now);
+            }
+        }
+        earliest
+    }
+
+    fn found(
+        context: Context<'_>,
+        handle: u32,
+        entry: RawEntry,
+        place: Place,
+    ) -> (Position, Found) {
+        let found = Found {
+            handle,
+            entry,
+            place,
+        };
+        (Table::position_of(context, entry), found)
+    }
+}
