@@ -44,7 +44,14 @@ impl Acceptor {
     ) -> io::Result<Self> {
         let tcp = TcpListeners::adopt(plan, tcp, io)?;
         let unix = unix.map(|socket| io.add_listener(socket)).transpose()?;
-        Ok(Self { shared, inbox, tcp, unix, complained_at_ns: None, stopping: false })
+        Ok(Self {
+            shared,
+            inbox,
+            tcp,
+            unix,
+            complained_at_ns: None,
+            stopping: false,
+        })
     }
 
     /// Accepts until told to stop.
@@ -67,7 +74,10 @@ impl Acceptor {
 impl<D: Driver> Handler<D> for Acceptor {
     fn accepted(&mut self, _: &mut D, _: ListenerId, socket: OwnedFd, peer: PeerAddress) {
         match self.shared.admission.enter(&peer) {
-            Ok(()) => self.shared.least_loaded().hand_over(ToWorker::Connection(socket, peer)),
+            Ok(()) => self
+                .shared
+                .least_loaded()
+                .hand_over(ToWorker::Connection(socket, peer)),
             Err(refusal) => {
                 // A socket just opened has room for it; if not, then closing has to say enough.
                 let _ = send(&socket, refusal, SendFlags::NOSIGNAL | SendFlags::DONTWAIT);
@@ -78,9 +88,15 @@ impl<D: Driver> Handler<D> for Acceptor {
 
     fn accept_failed(&mut self, io: &mut D, _: ListenerId, error: io::Error) {
         let now = io.turn_started_ns();
-        if self.complained_at_ns.is_none_or(|then| now >= then + COMPLAINT_INTERVAL_NS) {
+        if self
+            .complained_at_ns
+            .is_none_or(|then| now >= then + COMPLAINT_INTERVAL_NS)
+        {
             self.complained_at_ns = Some(now);
-            self.shared.log.warning(format_args!("Accepting client connection: accept: {}", system_text(&error)));
+            self.shared.log.warning(format_args!(
+                "Accepting client connection: accept: {}",
+                system_text(&error)
+            ));
         }
     }
 
@@ -91,7 +107,9 @@ impl<D: Driver> Handler<D> for Acceptor {
                     let result = self.tcp.rebind(plan, io, &self.shared.log);
                     let _ = reply.send(result);
                 }
-                ToAcceptor::KeepAlive(seconds) => self.tcp.set_keepalive(seconds, io, &self.shared.log),
+                ToAcceptor::KeepAlive(seconds) => {
+                    self.tcp.set_keepalive(seconds, io, &self.shared.log)
+                }
                 ToAcceptor::Stop => self.stopping = true,
             }
         }

@@ -41,7 +41,10 @@ impl Admission {
         // Of two threads the later one reads the later settings.
         let turn = self.refresh.lock().unwrap_or_else(PoisonError::into_inner);
         let settings = Arc::clone(engine.config().settings());
-        self.set(settings.maxclients(), settings.protected_mode() && settings.requirepass().is_none());
+        self.set(
+            settings.maxclients(),
+            settings.protected_mode() && settings.requirepass().is_none(),
+        );
         drop(turn);
     }
 
@@ -55,14 +58,15 @@ impl Admission {
     /// # Errors
     /// The refusal, as bytes of the protocol.
     pub fn enter(&self, peer: &PeerAddress) -> Result<(), &'static [u8]> {
-        let refusal = if self.clients.load(Ordering::Relaxed) >= self.clients_max.load(Ordering::Relaxed) {
-            TOO_MANY
-        } else if self.local_only.load(Ordering::Relaxed) && !is_local(peer) {
-            PROTECTED
-        } else {
-            self.clients.fetch_add(1, Ordering::Relaxed);
-            return Ok(());
-        };
+        let refusal =
+            if self.clients.load(Ordering::Relaxed) >= self.clients_max.load(Ordering::Relaxed) {
+                TOO_MANY
+            } else if self.local_only.load(Ordering::Relaxed) && !is_local(peer) {
+                PROTECTED
+            } else {
+                self.clients.fetch_add(1, Ordering::Relaxed);
+                return Ok(());
+            };
         self.refused.fetch_add(1, Ordering::Relaxed);
         Err(refusal)
     }
@@ -96,11 +100,23 @@ mod tests {
 
     #[test]
     fn only_loopback_and_unix_sockets_are_local() {
-        for local in ["127.0.0.1:1", "127.9.8.7:1", "[::1]:1", "[::ffff:127.0.0.1]:1"] {
+        for local in [
+            "127.0.0.1:1",
+            "127.9.8.7:1",
+            "[::1]:1",
+            "[::ffff:127.0.0.1]:1",
+        ] {
             assert!(is_local(&from(local)), "{local}");
         }
         assert!(is_local(&PeerAddress::Unix));
-        for strange in ["192.0.2.1:1", "10.0.0.1:1", "0.0.0.0:1", "[::]:1", "[fe80::1]:1", "[::ffff:10.0.0.1]:1"] {
+        for strange in [
+            "192.0.2.1:1",
+            "10.0.0.1:1",
+            "0.0.0.0:1",
+            "[::]:1",
+            "[fe80::1]:1",
+            "[::ffff:10.0.0.1]:1",
+        ] {
             assert!(!is_local(&from(strange)), "{strange}");
         }
     }

@@ -5,9 +5,15 @@ use std::fs;
 /// Prints a line per check. True: nothing was found.
 pub fn run() -> bool {
     let checks = [
-        ("transparent-hugepages", hugepages(read("/sys/kernel/mm/transparent_hugepage/enabled").as_deref())),
+        (
+            "transparent-hugepages",
+            hugepages(read("/sys/kernel/mm/transparent_hugepage/enabled").as_deref()),
+        ),
         ("somaxconn", backlog(weft_os::network::somaxconn())),
-        ("file-descriptors", descriptors(weft_os::descriptors::limit())),
+        (
+            "file-descriptors",
+            descriptors(weft_os::descriptors::limit()),
+        ),
     ];
     for (name, finding) in &checks {
         match finding {
@@ -51,7 +57,11 @@ mod tests {
 
     #[test]
     fn only_what_hurts_is_reported() {
-        assert!(hugepages(Some("[always] madvise never")).unwrap().contains("madvise"));
+        assert!(
+            hugepages(Some("[always] madvise never"))
+                .unwrap()
+                .contains("madvise")
+        );
         assert_eq!(hugepages(Some("always [madvise] never")), None);
         assert_eq!(hugepages(None), None);
         assert!(backlog(Some(128)).unwrap().contains("128"));

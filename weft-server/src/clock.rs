@@ -31,9 +31,15 @@ mod tests {
 
     #[test]
     fn the_clocks_agree_with_the_standard_library() {
-        let before = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_micros() as u64;
+        let before = SystemTime::now()
+            .duration_since(UNIX_EPOCH)
+            .unwrap()
+            .as_micros() as u64;
         let now = SystemClock.unix_us();
-        let after = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_micros() as u64;
+        let after = SystemTime::now()
+            .duration_since(UNIX_EPOCH)
+            .unwrap()
+            .as_micros() as u64;
         assert!(before <= now && now <= after);
         let first = SystemClock.monotonic_us();
         assert!(first <= SystemClock.monotonic_us());
@@ -41,7 +47,19 @@ mod tests {
 
     #[test]
     fn times_before_1970_do_not_wrap() {
-        assert_eq!(microseconds(Timespec { tv_sec: -5, tv_nsec: 7000 }), 7);
-        assert_eq!(microseconds(Timespec { tv_sec: 2, tv_nsec: 3999 }), 2_000_003);
+        assert_eq!(
+            microseconds(Timespec {
+                tv_sec: -5,
+                tv_nsec: 7000
+            }),
+            7
+        );
+        assert_eq!(
+            microseconds(Timespec {
+                tv_sec: 2,
+                tv_nsec: 3999
+            }),
+            2_000_003
+        );
     }
 }

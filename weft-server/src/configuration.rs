@@ -5,7 +5,9 @@ use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use weft_engine::config::{CommandLine, Config, ConfigurationFiles, Facts, ParameterId, StartError};
+use weft_engine::config::{
+    CommandLine, Config, ConfigurationFiles, Facts, ParameterId, StartError,
+};
 
 use crate::files;
 use crate::log::{Log, system_text};
@@ -38,7 +40,10 @@ pub enum Failure {
 /// # Errors
 /// What is wrong with the configuration.
 pub fn load(command_line: &CommandLine, log: &Log) -> Result<Loaded, Failure> {
-    let file = command_line.file.as_deref().map(|path| std::path::absolute(path).unwrap_or_else(|_| path.into()));
+    let file = command_line
+        .file
+        .as_deref()
+        .map(|path| std::path::absolute(path).unwrap_or_else(|_| path.into()));
     let mut system = FileSystem::default();
     let usable_cpus = u16::try_from(weft_os::cpu::usable_count()).unwrap_or(u16::MAX);
     let mut command_line = command_line.clone();
@@ -46,11 +51,17 @@ pub fn load(command_line: &CommandLine, log: &Log) -> Result<Loaded, Failure> {
         // Errors name the file in full: the directory the server was started in is not always plain to see.
         command_line.file = Some(path.to_string_lossy().into_owned());
     }
-    let mut config = Config::load(&command_line, &mut system, Facts { usable_cpus }).map_err(refusal)?;
+    let mut config =
+        Config::load(&command_line, &mut system, Facts { usable_cpus }).map_err(refusal)?;
     enter_folder(&mut config)?;
     open_log(&config, log)?;
     let supervisor = Supervisor::of(config.settings().supervised());
-    Ok(Loaded { config, file, input: system.input, supervisor })
+    Ok(Loaded {
+        config,
+        file,
+        input: system.input,
+        supervisor,
+    })
 }
 
 fn refusal(error: StartError) -> Failure {
@@ -63,7 +74,8 @@ fn refusal(error: StartError) -> Failure {
 fn enter_folder(config: &mut Config) -> Result<(), Failure> {
     let folder = config.settings().dir();
     if !folder.is_empty() {
-        files::enter_folder(folder).map_err(|error| refusal(config.start_error(ParameterId::Dir, system_text(&error))))?;
+        files::enter_folder(folder)
+            .map_err(|error| refusal(config.start_error(ParameterId::Dir, system_text(&error))))?;
     }
     if let Ok(here) = std::env::current_dir() {
         config.settle(ParameterId::Dir, here.as_os_str().as_bytes());
@@ -76,9 +88,14 @@ fn open_log(config: &Config, log: &Log) -> Result<(), Failure> {
     let syslog = settings.flag(ParameterId::SyslogEnabled).then(|| {
         let [ident, facility] =
             [ParameterId::SyslogIdent, ParameterId::SyslogFacility].map(|id| settings.show(id));
-        Syslog::connect(&String::from_utf8_lossy(&ident), &String::from_utf8_lossy(&facility))
+        Syslog::connect(
+            &String::from_utf8_lossy(&ident),
+            &String::from_utf8_lossy(&facility),
+        )
     });
-    let path = settings.logfile().map(|path| Path::new(OsStr::from_bytes(path)));
+    let path = settings
+        .logfile()
+        .map(|path| Path::new(OsStr::from_bytes(path)));
     log.set_level(settings.loglevel().into());
     log.redirect(path, syslog.flatten()).map_err(|error| {
         let reason = format!("Can't open the log file: {}", system_text(&error));
@@ -99,13 +116,21 @@ impl ConfigurationFiles for FileSystem {
 
     fn expand(&mut self, pattern: &str) -> Vec<String> {
         // Sorted, as the crate promises; entries that cannot be looked at do not match.
-        let Ok(paths) = glob::glob(pattern) else { return Vec::new() };
-        paths.flatten().map(|path| path.to_string_lossy().into_owned()).collect()
+        let Ok(paths) = glob::glob(pattern) else {
+            return Vec::new();
+        };
+        paths
+            .flatten()
+            .map(|path| path.to_string_lossy().into_owned())
+            .collect()
     }
 
     fn read_stdin(&mut self) -> Result<Vec<u8>, String> {
         let mut text = Vec::new();
-        std::io::stdin().lock().read_to_end(&mut text).map_err(|error| system_text(&error))?;
+        std::io::stdin()
+            .lock()
+            .read_to_end(&mut text)
+            .map_err(|error| system_text(&error))?;
         self.input = Some(text.clone());
         Ok(text)
     }

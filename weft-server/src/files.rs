@@ -19,7 +19,9 @@ pub fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
         Err(error) => return Err(error),
     };
     let folder = path.parent().ok_or(io::ErrorKind::InvalidInput)?;
-    let permissions = fs::metadata(&path).ok().map(|metadata| metadata.permissions());
+    let permissions = fs::metadata(&path)
+        .ok()
+        .map(|metadata| metadata.permissions());
     let temporary = Temporary::beside(&path)?;
     let mut file = &temporary.file;
     file.write_all(bytes)?;
@@ -50,11 +52,25 @@ struct Temporary {
 
 impl Temporary {
     fn beside(path: &Path) -> io::Result<Self> {
-        let name = path.file_name().ok_or(io::ErrorKind::InvalidInput)?.to_string_lossy();
+        let name = path
+            .file_name()
+            .ok_or(io::ErrorKind::InvalidInput)?
+            .to_string_lossy();
         for attempt in 0..100 {
             let path = path.with_file_name(format!("{name}.{}-{attempt}.tmp", std::process::id()));
-            match OpenOptions::new().write(true).create_new(true).mode(0o644).open(&path) {
-                Ok(file) => return Ok(Self { path, file, kept: false }),
+            match OpenOptions::new()
+                .write(true)
+                .create_new(true)
+                .mode(0o644)
+                .open(&path)
+            {
+                Ok(file) => {
+                    return Ok(Self {
+                        path,
+                        file,
+                        kept: false,
+                    });
+                }
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
                 Err(error) => return Err(error),
             }
@@ -89,7 +105,10 @@ mod tests {
         fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).unwrap();
         replace(&path, b"new").unwrap();
         assert_eq!(fs::read(&path).unwrap(), b"new");
-        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o640);
+        assert_eq!(
+            fs::metadata(&path).unwrap().permissions().mode() & 0o777,
+            0o640
+        );
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
     }
 

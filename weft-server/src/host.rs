@@ -9,7 +9,6 @@ use std::sync::mpsc::channel;
 
 use weft_engine::action::{Host, ProcessFacts, Waste};
 use weft_engine::config::{Change, ParameterId, SetError, Settings};
-use weft_os::descriptors;
 
 use crate::descriptor_limit;
 use crate::listeners::TcpPlan;
@@ -31,7 +30,12 @@ pub struct ServerHost {
 
 impl ServerHost {
     /// With ways to the threads that do the work.
-    pub fn new(log: Arc<Log>, acceptor: Mailbox<ToAcceptor>, reaper: Reaper, io_driver: &'static str) -> Self {
+    pub fn new(
+        log: Arc<Log>,
+        acceptor: Mailbox<ToAcceptor>,
+        reaper: Reaper,
+        io_driver: &'static str,
+    ) -> Self {
         let executable = weft_os::process::executable().unwrap_or_default();
         Self {
             log,
@@ -51,12 +55,16 @@ impl ServerHost {
             let clients = settings.maxclients();
             let possible = descriptor_limit::secure(clients, &self.log);
             if possible < clients {
-                return Err(SetError::failed(ParameterId::Maxclients, SetError::too_many_clients(possible)));
+                return Err(SetError::failed(
+                    ParameterId::Maxclients,
+                    SetError::too_many_clients(possible),
+                ));
             }
         }
         let before = std::env::current_dir();
         if changed(ParameterId::Dir) {
-            files::enter_folder(settings.dir()).map_err(|error| SetError::failed(ParameterId::Dir, system_text(&error)))?;
+            files::enter_folder(settings.dir())
+                .map_err(|error| SetError::failed(ParameterId::Dir, system_text(&error)))?;
         }
         let moved = self.move_listeners(changes, settings);
         if moved.is_err()
@@ -75,9 +83,12 @@ impl ServerHost {
             ParameterId::Port => Some(SetError::failed(change.id, SetError::CANNOT_LISTEN)),
             _ => None,
         });
-        let Some(refusal) = refusal else { return Ok(()) };
+        let Some(refusal) = refusal else {
+            return Ok(());
+        };
         let (reply, result) = channel();
-        self.acceptor.post(ToAcceptor::Rebind(TcpPlan::of(settings), reply));
+        self.acceptor
+            .post(ToAcceptor::Rebind(TcpPlan::of(settings), reply));
         // The acceptor waits for nobody. If it has ended, so will the server.
         match result.recv() {
             Ok(Ok(())) => Ok(()),
@@ -100,7 +111,8 @@ impl Host for ServerHost {
         for change in changes {
             match change.id {
                 ParameterId::TcpKeepalive => {
-                    self.acceptor.post(ToAcceptor::KeepAlive(settings.tcp_keepalive_seconds()));
+                    self.acceptor
+                        .post(ToAcceptor::KeepAlive(settings.tcp_keepalive_seconds()));
                 }
                 ParameterId::Loglevel => self.log.set_level(settings.loglevel().into()),
                 _ => {}

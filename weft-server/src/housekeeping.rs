@@ -60,7 +60,9 @@ impl Housekeeping {
     pub fn tick<D: Driver>(&mut self, worker: &mut Worker, io: &mut D) {
         self.armed = false;
         worker.state.refresh_settings(&worker.shared.engine);
-        let more = worker.state.expire(&worker.shared.engine, &worker.clock, EXPIRE_BUDGET);
+        let more = worker
+            .state
+            .expire(&worker.shared.engine, &worker.clock, EXPIRE_BUDGET);
         worker.state.hand_over_waste(&worker.shared.engine);
         self.close_idle(worker, io);
         self.trim(worker);
@@ -85,10 +87,18 @@ impl Housekeeping {
         let timeout_ns = u64::from(settings.timeout_seconds()) * 1_000_000_000;
         let share = worker.sessions.slots() / settings.hz().max(1) as usize + 1;
         for _ in 0..share.min(worker.sessions.slots()) {
-            self.slot = if self.slot + 1 < worker.sessions.slots() { self.slot + 1 } else { 0 };
-            let Some(connected) = worker.sessions.at_slot(self.slot) else { continue };
+            self.slot = if self.slot + 1 < worker.sessions.slots() {
+                self.slot + 1
+            } else {
+                0
+            };
+            let Some(connected) = worker.sessions.at_slot(self.slot) else {
+                continue;
+            };
             let id = connected.id;
-            if timeout_ns > 0 && io.turn_started_ns().saturating_sub(connected.active_ns) > timeout_ns {
+            if timeout_ns > 0
+                && io.turn_started_ns().saturating_sub(connected.active_ns) > timeout_ns
+            {
                 worker.shared.log.verbose("Closing idle client");
                 io.close(id, Close::Now);
             } else {
@@ -107,9 +117,14 @@ impl Housekeeping {
         if self.trim_left == 0 && self.worked {
             self.trim_left = keyspace.shards();
         }
-        for _ in 0..TRIM_SHARDS.min(self.trim_left) {
+        let count = TRIM_SHARDS.min(self.trim_left);
+        if count == 0 {
+            return;
+        }
+        let inside = keyspace.gate(worker.state.id()).enter();
+        for _ in 0..count {
             self.trim_left -= 1;
-            keyspace.trim(self.trim_left);
+            keyspace.trim(&inside, self.trim_left);
         }
     }
 }

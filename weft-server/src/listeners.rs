@@ -31,12 +31,19 @@ pub struct RebindError;
 impl TcpPlan {
     /// What the settings say.
     pub fn of(settings: &Settings) -> Self {
-        let addresses = settings.bind().iter().map(|address| String::from_utf8_lossy(address).into_owned());
+        let addresses = settings
+            .bind()
+            .iter()
+            .map(|address| String::from_utf8_lossy(address).into_owned());
         let options = TcpOptions {
             backlog: i32::try_from(settings.tcp_backlog()).unwrap_or(i32::MAX),
             keepalive_s: settings.tcp_keepalive_seconds(),
         };
-        Self { addresses: addresses.collect(), port: settings.port(), options }
+        Self {
+            addresses: addresses.collect(),
+            port: settings.port(),
+            options,
+        }
     }
 
     /// Whether it says to listen nowhere.
@@ -67,7 +74,10 @@ impl TcpPlan {
 pub fn open_unix(path: &Path, permissions: Option<u32>, backlog: i32) -> Result<Listener, String> {
     bind_unix(path, permissions, backlog).map_err(|error| match error {
         UnixListenError::System { step, cause, .. } => {
-            format!("Failed opening Unix socket: {step}: {}", system_text(&cause))
+            format!(
+                "Failed opening Unix socket: {step}: {}",
+                system_text(&cause)
+            )
         }
         other => format!("Failed opening Unix socket: {other}"),
     })
@@ -84,8 +94,15 @@ impl TcpListeners {
     ///
     /// # Errors
     /// Those of the driver.
-    pub fn adopt<D: Driver>(plan: TcpPlan, sockets: Vec<Listener>, io: &mut D) -> std::io::Result<Self> {
-        let open = sockets.into_iter().map(|socket| io.add_listener(socket)).collect::<Result<_, _>>()?;
+    pub fn adopt<D: Driver>(
+        plan: TcpPlan,
+        sockets: Vec<Listener>,
+        io: &mut D,
+    ) -> std::io::Result<Self> {
+        let open = sockets
+            .into_iter()
+            .map(|socket| io.add_listener(socket))
+            .collect::<Result<_, _>>()?;
         Ok(Self { plan, open })
     }
 
@@ -93,13 +110,21 @@ impl TcpListeners {
     ///
     /// # Errors
     /// See [`RebindError`].
-    pub fn rebind<D: Driver>(&mut self, plan: TcpPlan, io: &mut D, log: &Log) -> Result<(), RebindError> {
+    pub fn rebind<D: Driver>(
+        &mut self,
+        plan: TcpPlan,
+        io: &mut D,
+        log: &Log,
+    ) -> Result<(), RebindError> {
         // Sockets for the same address and port cannot exist twice: only where that happens the old ones go first, and
         // for that moment nobody can connect.
         let sockets = match bind_tcp(&plan.addresses, plan.port, &plan.options) {
             _ if plan.is_nowhere() => Vec::new(),
             Ok(binding) => {
-                binding.skipped.iter().for_each(|skipped| log.warning(Failure(skipped)));
+                binding
+                    .skipped
+                    .iter()
+                    .for_each(|skipped| log.warning(Failure(skipped)));
                 binding.listeners
             }
             Err(_) => {
@@ -121,7 +146,10 @@ impl TcpListeners {
                 Ok(())
             }
             Err(error) => {
-                log.warning(format_args!("Listening sockets cannot be watched: {}", system_text(&error)));
+                log.warning(format_args!(
+                    "Listening sockets cannot be watched: {}",
+                    system_text(&error)
+                ));
                 self.reopen(io, log);
                 Err(RebindError)
             }
@@ -133,7 +161,10 @@ impl TcpListeners {
         match plan.open(log) {
             Ok(sockets) => match Self::adopt(plan, sockets, io) {
                 Ok(listeners) => *self = listeners,
-                Err(error) => log.warning(format_args!("Listening sockets cannot be watched: {}", system_text(&error))),
+                Err(error) => log.warning(format_args!(
+                    "Listening sockets cannot be watched: {}",
+                    system_text(&error)
+                )),
             },
             Err(error) => log.warning(Failure(&error)),
         }
@@ -144,7 +175,10 @@ impl TcpListeners {
         self.plan.options.keepalive_s = seconds;
         for listener in self.open.iter().filter_map(|&id| io.listener(id)) {
             if let Err(error) = listener.set_keepalive(seconds) {
-                log.warning(format_args!("tcp-keepalive cannot be set: {}", system_text(&error)));
+                log.warning(format_args!(
+                    "tcp-keepalive cannot be set: {}",
+                    system_text(&error)
+                ));
             }
         }
     }
@@ -162,8 +196,16 @@ pub struct Failure<'a>(pub &'a BindError);
 
 impl fmt::Display for Failure<'_> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let BindError { address, port, step, cause } = self.0;
-        write!(formatter, "Warning: Could not create server TCP listening socket {address}:{port}: ")?;
+        let BindError {
+            address,
+            port,
+            step,
+            cause,
+        } = self.0;
+        write!(
+            formatter,
+            "Warning: Could not create server TCP listening socket {address}:{port}: "
+        )?;
         // The resolver's own words name it well enough.
         if *step != "resolve" {
             write!(formatter, "{step}: ")?;
@@ -181,12 +223,23 @@ mod tests {
     use super::*;
 
     fn plan(addresses: &[&str], port: u16) -> TcpPlan {
-        let options = TcpOptions { backlog: 16, keepalive_s: 300 };
-        TcpPlan { addresses: addresses.iter().map(ToString::to_string).collect(), port, options }
+        let options = TcpOptions {
+            backlog: 16,
+            keepalive_s: 300,
+        };
+        TcpPlan {
+            addresses: addresses.iter().map(ToString::to_string).collect(),
+            port,
+            options,
+        }
     }
 
     fn free_port() -> u16 {
-        TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
+        TcpListener::bind("127.0.0.1:0")
+            .unwrap()
+            .local_addr()
+            .unwrap()
+            .port()
     }
 
     fn reachable(port: u16) -> bool {
@@ -197,14 +250,22 @@ mod tests {
     fn listeners_move_to_another_port_and_back() {
         let log = Log::to_standard_output();
         let mut io = EpollDriver::new(DriverOptions::default()).unwrap();
-        let (first, second) = (plan(&["127.0.0.1"], free_port()), plan(&["127.0.0.1"], free_port()));
-        let mut listeners = TcpListeners::adopt(first.clone(), first.open(&log).unwrap(), &mut io).unwrap();
+        let (first, second) = (
+            plan(&["127.0.0.1"], free_port()),
+            plan(&["127.0.0.1"], free_port()),
+        );
+        let mut listeners =
+            TcpListeners::adopt(first.clone(), first.open(&log).unwrap(), &mut io).unwrap();
         assert!(reachable(first.port) && !reachable(second.port));
         listeners.rebind(second.clone(), &mut io, &log).unwrap();
         assert!(!reachable(first.port) && reachable(second.port));
-        listeners.rebind(plan(&["*", "-::*"], second.port), &mut io, &log).unwrap();
+        listeners
+            .rebind(plan(&["*", "-::*"], second.port), &mut io, &log)
+            .unwrap();
         assert!(reachable(second.port));
-        listeners.rebind(plan(&["127.0.0.1"], 0), &mut io, &log).unwrap();
+        listeners
+            .rebind(plan(&["127.0.0.1"], 0), &mut io, &log)
+            .unwrap();
         assert!(!reachable(second.port));
     }
 
@@ -213,7 +274,8 @@ mod tests {
         let log = Log::to_standard_output();
         let mut io = EpollDriver::new(DriverOptions::default()).unwrap();
         let first = plan(&["127.0.0.1"], free_port());
-        let mut listeners = TcpListeners::adopt(first.clone(), first.open(&log).unwrap(), &mut io).unwrap();
+        let mut listeners =
+            TcpListeners::adopt(first.clone(), first.open(&log).unwrap(), &mut io).unwrap();
         let taken = TcpListener::bind("127.0.0.1:0").unwrap();
         let busy = plan(&["127.0.0.1"], taken.local_addr().unwrap().port());
         assert_eq!(listeners.rebind(busy, &mut io, &log), Err(RebindError));
@@ -228,10 +290,14 @@ mod tests {
     fn failures_read_as_operators_know_them() {
         let taken = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = taken.local_addr().unwrap().port();
-        let error = plan(&["127.0.0.1"], port).open(&Log::to_standard_output()).unwrap_err();
+        let error = plan(&["127.0.0.1"], port)
+            .open(&Log::to_standard_output())
+            .unwrap_err();
         assert_eq!(
             Failure(&error).to_string(),
-            format!("Warning: Could not create server TCP listening socket 127.0.0.1:{port}: bind: Address already in use")
+            format!(
+                "Warning: Could not create server TCP listening socket 127.0.0.1:{port}: bind: Address already in use"
+            )
         );
     }
 
@@ -241,10 +307,16 @@ mod tests {
         let path = folder.path().join("socket");
         let first = open_unix(&path, Some(0o700), 16).unwrap();
         let text = open_unix(&path, None, 16).unwrap_err();
-        assert!(text.starts_with("Failed opening Unix socket: ") && text.contains("listening"), "{text}");
+        assert!(
+            text.starts_with("Failed opening Unix socket: ") && text.contains("listening"),
+            "{text}"
+        );
         drop(first);
         assert!(!path.exists());
         let text = open_unix(Path::new("/nonexistent/socket"), None, 16).unwrap_err();
-        assert_eq!(text, "Failed opening Unix socket: bind: No such file or directory");
+        assert_eq!(
+            text,
+            "Failed opening Unix socket: bind: No such file or directory"
+        );
     }
 }

@@ -11,6 +11,9 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::sync::{Mutex, PoisonError};
 
+use jiff::Timestamp;
+use jiff::civil::DateTime;
+use jiff::tz::TimeZone;
 use weft_engine::config::LogLevel;
 
 use crate::syslog::Syslog;
@@ -83,7 +86,10 @@ impl Log {
         Self {
             level: AtomicU8::new(Level::Notice as u8),
             serving: AtomicBool::new(false),
-            destination: Mutex::new(Destination { file: None, syslog: None }),
+            destination: Mutex::new(Destination {
+                file: None,
+                syslog: None,
+            }),
         }
     }
 
@@ -95,8 +101,14 @@ impl Log {
         if let Some(path) = file {
             open(path)?;
         }
-        let mut destination = self.destination.lock().unwrap_or_else(PoisonError::into_inner);
-        *destination = Destination { file: file.map(Path::to_owned), syslog };
+        let mut destination = self
+            .destination
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        *destination = Destination {
+            file: file.map(Path::to_owned),
+            syslog,
+        };
         Ok(())
     }
 
@@ -113,11 +125,6 @@ impl Log {
     /// Whether a line of this level would be shown.
     pub fn shows(&self, level: Level) -> bool {
         level >= Level::of(self.level.load(Ordering::Relaxed))
-    }
-
-    /// A line of level "debug".
-    pub fn debug(&self, message: impl Display) {
-        self.line(Level::Debug, message);
     }
 
     /// A line of level "verbose".
@@ -137,9 +144,12 @@ impl Log {
 
     /// What a signal brought about: without a time and whatever the level, as Redis has it.
     pub fn signal(&self, message: impl Display) {
-        let seconds = jiff::Timestamp::now().as_second();
+        let seconds = Timestamp::now().as_second();
         let message = message.to_string();
-        let line = format!("{}:signal-handler ({seconds}) {message}\n", std::process::id());
+        let line = format!(
+            "{}:signal-handler ({seconds}) {message}\n",
+            std::process::id()
+        );
         self.write(Level::Notice, &line, &message);
     }
 
@@ -152,23 +162,36 @@ impl Log {
 
     fn line(&self, level: Level, message: impl Display) {
         if self.shows(level) {
-            let role = if self.serving.load(Ordering::Relaxed) { 'M' } else { 'C' };
-            let time = local_time(&jiff::Zoned::now());
+            let role = if self.serving.load(Ordering::Relaxed) {
+                'M'
+            } else {
+                'C'
+            };
+            let time = local_time(TimeZone::system().to_datetime(Timestamp::now()));
             let (process, mark) = (std::process::id(), level.mark());
             let message = message.to_string();
-            self.write(level, &format!("{process}:{role} {time} {mark} {message}\n"), &message);
+            self.write(
+                level,
+                &format!("{process}:{role} {time} {mark} {message}\n"),
+                &message,
+            );
         }
     }
 
     /// The system's log gets the message alone: it has its own way of saying who and when.
     fn write(&self, level: Level, line: &str, message: &str) {
         // One line at a time: the destination stays locked until it is out.
-        let destination = self.destination.lock().unwrap_or_else(PoisonError::into_inner);
+        let destination = self
+            .destination
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
         let _ = match &destination.file {
             Some(path) => open(path).and_then(|mut file| file.write_all(line.as_bytes())),
             None => {
                 let mut output = io::stdout().lock();
-                output.write_all(line.as_bytes()).and_then(|()| output.flush())
+                output
+                    .write_all(line.as_bytes())
+                    .and_then(|()| output.flush())
             }
         };
         if let Some(syslog) = &destination.syslog {
@@ -181,12 +204,14 @@ fn open(path: &Path) -> io::Result<std::fs::File> {
     OpenOptions::new().append(true).create(true).open(path)
 }
 
-fn local_time(now: &jiff::Zoned) -> String {
-    const MONTHS: [&str; 12] =
-        ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
+fn local_time(now: DateTime) -> String {
+    const MONTHS: [&str; 12] = [
+        "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
+    ];
     let month = MONTHS[now.month() as usize - 1];
     let (day, year) = (now.day(), now.year());
-    let (hour, minute, second, millisecond) = (now.hour(), now.minute(), now.second(), now.millisecond());
+    let (hour, minute, second, millisecond) =
+        (now.hour(), now.minute(), now.second(), now.millisecond());
     format!("{day:02} {month} {year} {hour:02}:{minute:02}:{second:02}.{millisecond:03}")
 }
 
@@ -213,8 +238,8 @@ mod tests {
 
     #[test]
     fn times_have_fixed_widths_and_english_months() {
-        let moment: jiff::Zoned = "2026-03-05T04:06:07.089-01:00[-01:00]".parse().unwrap();
-        assert_eq!(local_time(&moment), "05 Mar 2026 04:06:07.089");
+        let moment: DateTime = "2026-03-05T04:06:07.089".parse().unwrap();
+        assert_eq!(local_time(moment), "05 Mar 2026 04:06:07.089");
     }
 
     #[test]
@@ -225,21 +250,33 @@ mod tests {
             log.set_serving();
             log.warning(format_args!("trouble {}", 7));
             log.verbose("unseen");
-            log.debug("unseen");
         });
         let lines: Vec<&str> = text.lines().collect();
         let id = std::process::id();
         assert_eq!(lines.len(), 2);
-        assert!(lines[0].starts_with(&format!("{id}:C ")) && lines[0].ends_with(" * starting"), "{}", lines[0]);
-        assert!(lines[1].starts_with(&format!("{id}:M ")) && lines[1].ends_with(" # trouble 7"), "{}", lines[1]);
-        let time = lines[0].split_once(' ').unwrap().1.strip_suffix(" * starting").unwrap();
+        assert!(
+            lines[0].starts_with(&format!("{id}:C ")) && lines[0].ends_with(" * starting"),
+            "{}",
+            lines[0]
+        );
+        assert!(
+            lines[1].starts_with(&format!("{id}:M ")) && lines[1].ends_with(" # trouble 7"),
+            "{}",
+            lines[1]
+        );
+        let time = lines[0]
+            .split_once(' ')
+            .unwrap()
+            .1
+            .strip_suffix(" * starting")
+            .unwrap();
         assert_eq!(time.len(), "05 Mar 2026 04:06:07.089".len());
     }
 
     #[test]
     fn the_level_decides_what_is_shown() {
         for (level, marks) in [
-            (Level::Debug, ".-*#"),
+            (Level::Debug, "-*#"),
             (Level::Verbose, "-*#"),
             (Level::Notice, "*#"),
             (Level::Warning, "#"),
@@ -248,12 +285,14 @@ mod tests {
             let log = Log::to_standard_output();
             log.set_level(level);
             let text = written(&log, |log| {
-                log.debug("");
                 log.verbose("");
                 log.notice("");
                 log.warning("");
             });
-            let seen: String = text.lines().filter_map(|line| line.trim_end().chars().last()).collect();
+            let seen: String = text
+                .lines()
+                .filter_map(|line| line.trim_end().chars().last())
+                .collect();
             assert_eq!(seen, marks, "{level:?}");
         }
     }
@@ -273,7 +312,10 @@ mod tests {
 
     #[test]
     fn system_errors_are_quoted_without_their_number() {
-        assert_eq!(system_text(&io::Error::from_raw_os_error(98)), "Address already in use");
+        assert_eq!(
+            system_text(&io::Error::from_raw_os_error(98)),
+            "Address already in use"
+        );
         assert_eq!(system_text(&io::Error::other("as it is")), "as it is");
     }
 }

@@ -4,6 +4,8 @@
 //! over), `worker` (who owns it and feeds the engine's session), and back through the driver. What the engine asks of the
 //! outside is in `host`.
 #![deny(unsafe_code)]
+// A program has no outside: `pub` is for its other modules.
+#![allow(unreachable_pub)]
 
 mod acceptor;
 mod admission;

@@ -28,9 +28,7 @@ pub enum ToAcceptor {
 /// To the main thread.
 #[derive(Debug)]
 pub enum ToMain {
-    /// A signal asks for an orderly end; its name.
-    Signal(&'static str),
-    /// A client asks for it.
+    /// A signal or a client asks for an orderly end.
     Shutdown,
     /// A thread has ended; its name, and the reason if it was not told to.
     Ended(String, Option<std::io::Error>),
@@ -44,7 +42,10 @@ pub struct Mailbox<T> {
 
 impl<T> Clone for Mailbox<T> {
     fn clone(&self) -> Self {
-        Self { sender: self.sender.clone(), waker: self.waker.clone() }
+        Self {
+            sender: self.sender.clone(),
+            waker: self.waker.clone(),
+        }
     }
 }
 

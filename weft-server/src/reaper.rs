@@ -28,7 +28,9 @@ impl Reaper {
     /// Those of starting a thread.
     pub fn start() -> io::Result<Self> {
         let (sender, receiver) = sync_channel(QUEUE_LENGTH);
-        thread::Builder::new().name("weft-reaper".into()).spawn(move || work(&receiver))?;
+        thread::Builder::new()
+            .name("weft-reaper".into())
+            .spawn(move || work(&receiver))?;
         Ok(Self(sender))
     }
 

@@ -15,8 +15,8 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use weft_engine::config::Supervisor as Supervised;
 use rustix::process::{Signal, getpid, kill_process, setsid};
+use weft_engine::config::Supervisor as Supervised;
 
 /// Who waits to hear that the server is ready.
 #[derive(Debug, PartialEq, Eq)]
@@ -32,7 +32,11 @@ pub enum Supervisor {
 impl Supervisor {
     /// What the `supervised` parameter comes to in this environment.
     pub fn of(parameter: Supervised) -> Self {
-        Self::decide(parameter, env::var_os("NOTIFY_SOCKET"), env::var_os("UPSTART_JOB").is_some())
+        Self::decide(
+            parameter,
+            env::var_os("NOTIFY_SOCKET"),
+            env::var_os("UPSTART_JOB").is_some(),
+        )
     }
 
     fn decide(parameter: Supervised, socket: Option<OsString>, upstart_job: bool) -> Self {
@@ -71,7 +75,9 @@ fn notify(socket: &OsStr, message: &str) -> io::Result<()> {
         [b'@', name @ ..] => SocketAddr::from_abstract_name(name)?,
         path => SocketAddr::from_pathname(OsStr::from_bytes(path))?,
     };
-    UnixDatagram::unbound()?.send_to_addr(message.as_bytes(), &address).map(drop)
+    UnixDatagram::unbound()?
+        .send_to_addr(message.as_bytes(), &address)
+        .map(drop)
 }
 
 /// Tells a process that it is the one in the background.
@@ -92,12 +98,20 @@ pub fn in_background() -> bool {
 ///
 /// # Errors
 /// Those of starting a process.
-pub fn start_in_background(arguments: &[OsString], folder: &Path, input: Option<&[u8]>) -> io::Result<()> {
+pub fn start_in_background(
+    arguments: &[OsString],
+    folder: &Path,
+    input: Option<&[u8]>,
+) -> io::Result<()> {
     let mut command = Command::new(env::current_exe()?);
     if let Some((name, rest)) = arguments.split_first() {
         command.arg0(name).args(rest);
     }
-    command.current_dir(folder).env(BACKGROUND, "1").stdout(Stdio::null()).stderr(Stdio::null());
+    command
+        .current_dir(folder)
+        .env(BACKGROUND, "1")
+        .stdout(Stdio::null())
+        .stderr(Stdio::null());
     match input {
         None => {
             command.stdin(Stdio::null()).spawn()?;
@@ -105,7 +119,10 @@ pub fn start_in_background(arguments: &[OsString], folder: &Path, input: Option<
         }
         Some(input) => {
             let mut child = command.stdin(Stdio::piped()).spawn()?;
-            let mut pipe = child.stdin.take().expect("standard input was asked to be a pipe");
+            let mut pipe = child
+                .stdin
+                .take()
+                .expect("standard input was asked to be a pipe");
             pipe.write_all(input)
         }
     }
@@ -141,13 +158,34 @@ mod tests {
     fn the_environment_decides_who_supervises() {
         let socket = || Some(OsString::from("/run/notify"));
         let systemd = || Supervisor::Systemd("/run/notify".into());
-        assert_eq!(Supervisor::decide(Supervised::Auto, socket(), true), systemd());
-        assert_eq!(Supervisor::decide(Supervised::Auto, None, true), Supervisor::Upstart);
-        assert_eq!(Supervisor::decide(Supervised::Auto, None, false), Supervisor::None);
-        assert_eq!(Supervisor::decide(Supervised::Systemd, socket(), false), systemd());
-        assert_eq!(Supervisor::decide(Supervised::Systemd, None, true), Supervisor::None);
-        assert_eq!(Supervisor::decide(Supervised::Upstart, socket(), true), Supervisor::Upstart);
-        assert_eq!(Supervisor::decide(Supervised::No, socket(), true), Supervisor::None);
+        assert_eq!(
+            Supervisor::decide(Supervised::Auto, socket(), true),
+            systemd()
+        );
+        assert_eq!(
+            Supervisor::decide(Supervised::Auto, None, true),
+            Supervisor::Upstart
+        );
+        assert_eq!(
+            Supervisor::decide(Supervised::Auto, None, false),
+            Supervisor::None
+        );
+        assert_eq!(
+            Supervisor::decide(Supervised::Systemd, socket(), false),
+            systemd()
+        );
+        assert_eq!(
+            Supervisor::decide(Supervised::Systemd, None, true),
+            Supervisor::None
+        );
+        assert_eq!(
+            Supervisor::decide(Supervised::Upstart, socket(), true),
+            Supervisor::Upstart
+        );
+        assert_eq!(
+            Supervisor::decide(Supervised::No, socket(), true),
+            Supervisor::None
+        );
     }
 
     #[test]
@@ -157,15 +195,24 @@ mod tests {
         let name = format!("weft-notify-test-{}", std::process::id());
         let abstract_address = SocketAddr::from_abstract_name(&name).unwrap();
         for (socket, address) in [
-            (UnixDatagram::bind(&path).unwrap(), path.clone().into_os_string()),
-            (UnixDatagram::bind_addr(&abstract_address).unwrap(), OsString::from(format!("@{name}"))),
+            (
+                UnixDatagram::bind(&path).unwrap(),
+                path.clone().into_os_string(),
+            ),
+            (
+                UnixDatagram::bind_addr(&abstract_address).unwrap(),
+                OsString::from(format!("@{name}")),
+            ),
         ] {
             let supervisor = Supervisor::Systemd(address);
             supervisor.ready();
             supervisor.stopping();
             let mut buffer = [0; 200];
             let count = socket.recv(&mut buffer).unwrap();
-            assert_eq!(&buffer[..count], b"STATUS=Ready to accept connections\nREADY=1\n");
+            assert_eq!(
+                &buffer[..count],
+                b"STATUS=Ready to accept connections\nREADY=1\n"
+            );
             let count = socket.recv(&mut buffer).unwrap();
             assert_eq!(&buffer[..count], b"STATUS=Stopping\nSTOPPING=1\n");
         }
@@ -176,9 +223,17 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("weft.pid");
         let file = PidFile::write(&path).unwrap();
-        assert_eq!(fs::read_to_string(&path).unwrap(), format!("{}\n", std::process::id()));
+        assert_eq!(
+            fs::read_to_string(&path).unwrap(),
+            format!("{}\n", std::process::id())
+        );
         drop(file);
         assert!(!path.exists());
-        assert_eq!(PidFile::write(Path::new("/nonexistent/pid")).unwrap_err().kind(), io::ErrorKind::NotFound);
+        assert_eq!(
+            PidFile::write(Path::new("/nonexistent/pid"))
+                .unwrap_err()
+                .kind(),
+            io::ErrorKind::NotFound
+        );
     }
 }

@@ -52,7 +52,8 @@ impl Sessions {
 
     /// The session of a connection.
     pub fn get_mut(&mut self, id: ConnectionId) -> Option<&mut Connected> {
-        self.at_slot(id.slot()).filter(|connected| connected.id == id)
+        self.at_slot(id.slot())
+            .filter(|connected| connected.id == id)
     }
 
     /// Takes one out.

@@ -34,14 +34,20 @@ impl Shared {
     /// The worker with the fewest connections.
     pub fn least_loaded(&self) -> &WorkerHandle {
         let load = |worker: &&WorkerHandle| worker.connections.load(Ordering::Relaxed);
-        self.workers.iter().min_by_key(load).expect("there is at least one worker")
+        self.workers
+            .iter()
+            .min_by_key(load)
+            .expect("there is at least one worker")
     }
 }
 
 impl WorkerHandle {
     /// For the worker with this mailbox.
     pub fn new(mailbox: Mailbox<ToWorker>) -> Self {
-        Self { mailbox, connections: AtomicUsize::new(0) }
+        Self {
+            mailbox,
+            connections: AtomicUsize::new(0),
+        }
     }
 
     /// Sends a connection, which counts as the worker's at once, so that a burst spreads.

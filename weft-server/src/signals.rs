@@ -31,10 +31,17 @@ pub fn watch(log: Arc<Log>, main: Sender<ToMain>) -> io::Result<()> {
                 process::exit(1);
             }
             asked = true;
-            let name = if signal == SIGINT { "SIGINT" } else { "SIGTERM" };
+            let name = if signal == SIGINT {
+                "SIGINT"
+            } else {
+                "SIGTERM"
+            };
             log.signal(format_args!("Received {name} scheduling shutdown..."));
-            let _ = main.send(ToMain::Signal(name));
+            let _ = main.send(ToMain::Shutdown);
         }
     };
-    thread::Builder::new().name("weft-signals".into()).spawn(work).map(drop)
+    thread::Builder::new()
+        .name("weft-signals".into())
+        .spawn(work)
+        .map(drop)
 }

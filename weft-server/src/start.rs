@@ -18,7 +18,7 @@ use weft_engine::clock::Clock;
 use weft_engine::config::{CommandLine, Config, Invocation, ParameterId, Settings, usage};
 use weft_engine::engine::{Engine, Identity, Parts};
 use weft_engine::identity::WEFT_VERSION;
-use weft_reactor::{Driver, DriverOptions, EpollDriver, Listener};
+use weft_reactor::{Driver, DriverOptions, EpollDriver, Listener, Waker};
 
 use crate::acceptor::Acceptor;
 use crate::admission::Admission;
@@ -27,7 +27,7 @@ use crate::configuration::{self, Failure, Loaded};
 use crate::host::ServerHost;
 use crate::listeners::{self, TcpPlan};
 use crate::log::{Log, system_text};
-use crate::messages::{Mailbox, ToAcceptor, ToMain, ToWorker};
+use crate::messages::{Mailbox, ToAcceptor, ToMain};
 use crate::reaper::Reaper;
 use crate::service::{self, PidFile, Supervisor};
 use crate::shared::{Shared, WorkerHandle};
@@ -38,7 +38,11 @@ use crate::{allocator, banner, check_system, descriptor_limit, signals};
 const WORKERS: usize = 1;
 
 /// The acceptor's driver moves no bytes.
-const ACCEPTOR_BUFFER: usize = 1;
+const ACCEPTOR_DRIVER: DriverOptions = DriverOptions {
+    receive_buffer: 1,
+    direct_share: 1,
+    events: 64,
+};
 
 /// A daemon's pidfile where the configuration names none.
 const PIDFILE_DEFAULT: &str = "/var/run/weft.pid";
@@ -48,14 +52,24 @@ const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Runs the program.
 pub fn run(arguments: Vec<OsString>) -> ExitCode {
-    let options: Vec<Vec<u8>> = arguments.iter().skip(1).map(|argument| argument.clone().into_vec()).collect();
+    let options: Vec<Vec<u8>> = arguments
+        .iter()
+        .skip(1)
+        .map(|argument| argument.clone().into_vec())
+        .collect();
     match Invocation::parse(&options) {
         Invocation::Version => {
-            println!("Weft server v={WEFT_VERSION} malloc={} bits={}", allocator::name(), usize::BITS);
+            println!(
+                "Weft server v={WEFT_VERSION} malloc={} bits={}",
+                allocator::name(),
+                usize::BITS
+            );
             ExitCode::SUCCESS
         }
         Invocation::Help => {
-            let program = arguments.first().map_or_else(|| "weft-server".into(), |name| name.to_string_lossy());
+            let program = arguments
+                .first()
+                .map_or_else(|| "weft-server".into(), |name| name.to_string_lossy());
             print!("{}", usage(&program));
             ExitCode::SUCCESS
         }
@@ -86,12 +100,17 @@ fn serve(arguments: &[OsString], command_line: &CommandLine) -> Result<(), Stop>
         }
         Stop
     })?;
-    let wanted_in_background = loaded.config.settings().daemonize() && loaded.supervisor == Supervisor::None;
+    let wanted_in_background =
+        loaded.config.settings().daemonize() && loaded.supervisor == Supervisor::None;
     if wanted_in_background && !in_background {
-        return service::start_in_background(arguments, &started_in, loaded.input.as_deref()).map_err(|error| {
-            log.warning(format_args!("Can't go to the background: {}", system_text(&error)));
-            Stop
-        });
+        return service::start_in_background(arguments, &started_in, loaded.input.as_deref())
+            .map_err(|error| {
+                log.warning(format_args!(
+                    "Can't go to the background: {}",
+                    system_text(&error)
+                ));
+                Stop
+            });
     }
     banner::starting(&log, arguments.len() > 1);
     log_panics(&log);
@@ -104,7 +123,10 @@ fn log_panics(log: &Arc<Log>) {
     let log = Arc::clone(log);
     std::panic::set_hook(Box::new(move |panic| {
         let thread = thread::current();
-        log.warning(format_args!("Thread {}: {panic}", thread.name().unwrap_or("unnamed")));
+        log.warning(format_args!(
+            "Thread {}: {panic}",
+            thread.name().unwrap_or("unnamed")
+        ));
     }));
 }
 
@@ -123,17 +145,27 @@ struct Server {
 impl Server {
     /// Takes what the configuration names: descriptors, sockets, the pidfile.
     fn open(loaded: Loaded, in_background: bool, log: &Arc<Log>) -> Result<Self, Stop> {
-        let Loaded { mut config, file, supervisor, .. } = loaded;
+        let Loaded {
+            mut config,
+            file,
+            supervisor,
+            ..
+        } = loaded;
         fit_clients(&mut config, log)?;
         let settings = Arc::clone(config.settings());
         let picture = settings.flag(ParameterId::AlwaysShowLogo)
-            || settings.logfile().is_none() && !settings.flag(ParameterId::SyslogEnabled) && io::stdout().is_terminal();
+            || settings.logfile().is_none()
+                && !settings.flag(ParameterId::SyslogEnabled)
+                && io::stdout().is_terminal();
         banner::running(log, settings.port(), picture);
         check_backlog(&settings, log);
         let plan = TcpPlan::of(&settings);
         let tcp = plan.open(log).map_err(|error| {
             log.warning(listeners::Failure(&error));
-            log.warning(format_args!("Failed listening on port {} (tcp), aborting.", plan.port));
+            log.warning(format_args!(
+                "Failed listening on port {} (tcp), aborting.",
+                plan.port
+            ));
             Stop
         })?;
         let unix = open_unix(&settings, &plan, log)?;
@@ -146,7 +178,16 @@ impl Server {
             config.settle(ParameterId::Pidfile, PIDFILE_DEFAULT.as_bytes());
         }
         let pid_file = write_pid_file(config.settings(), log);
-        Ok(Self { log: Arc::clone(log), config, config_file: file, plan, tcp, unix, pid_file, supervisor })
+        Ok(Self {
+            log: Arc::clone(log),
+            config,
+            config_file: file,
+            plan,
+            tcp,
+            unix,
+            pid_file,
+            supervisor,
+        })
     }
 
     /// Starts the threads and waits for the end.
@@ -155,70 +196,135 @@ impl Server {
         match self.start() {
             Ok(running) => running.wait(),
             Err(error) => {
-                log.warning(format_args!("Can't start the server: {}", system_text(&error)));
+                log.warning(format_args!(
+                    "Can't start the server: {}",
+                    system_text(&error)
+                ));
                 Err(Stop)
             }
         }
     }
 
     fn start(self) -> io::Result<Running> {
-        let Self { log, config, config_file, plan, tcp, unix, pid_file, supervisor } = self;
+        let Self {
+            log,
+            config,
+            config_file,
+            plan,
+            tcp,
+            unix,
+            pid_file,
+            supervisor,
+        } = self;
         let (has_tcp, has_unix) = (!tcp.is_empty(), unix.is_some());
         let without_effect = config.without_effect();
         let (main, reasons) = channel();
-        let mut acceptor_io = EpollDriver::new(DriverOptions { receive_buffer: ACCEPTOR_BUFFER, ..DriverOptions::default() })?;
-        let (acceptor, acceptor_inbox) = Mailbox::new(acceptor_io.waker());
+        let accepting = Driven::start("weft-acceptor".into(), ACCEPTOR_DRIVER, &main)?;
+        let (acceptor, acceptor_inbox) = Mailbox::new(accepting.waker.clone());
         let mut workers = Vec::new();
         let mut handles = Vec::new();
-        for _ in 0..WORKERS {
-            let io = EpollDriver::new(DriverOptions::default())?;
-            let (mailbox, inbox) = Mailbox::new(io.waker());
+        for id in 0..WORKERS {
+            let driven =
+                Driven::start(format!("weft-worker-{id}"), DriverOptions::default(), &main)?;
+            let (mailbox, inbox) = Mailbox::new(driven.waker.clone());
             handles.push(WorkerHandle::new(mailbox));
-            workers.push((io, inbox));
+            workers.push((driven, inbox));
         }
-        let host = ServerHost::new(Arc::clone(&log), acceptor.clone(), Reaper::start()?, "epoll");
+        let host = ServerHost::new(
+            Arc::clone(&log),
+            acceptor.clone(),
+            Reaper::start()?,
+            "epoll",
+        );
         let engine = Arc::new(Engine::new(Parts {
             config,
             host: Box::new(host),
             observer: None,
             workers: WORKERS,
             hash_seeds: random()?.map(u64::from_ne_bytes),
-            identity: Identity { run_id: run_id()?, started_ms: SystemClock.unix_ms(), config_file },
+            identity: Identity {
+                run_id: run_id()?,
+                started_ms: SystemClock.unix_ms(),
+                config_file,
+            },
         }));
         let admission = Admission::default();
         admission.refresh(&engine);
-        let shared = Arc::new(Shared { log: Arc::clone(&log), engine, admission, workers: handles, main: main.clone() });
-        signals::watch(Arc::clone(&log), main.clone())?;
+        let shared = Arc::new(Shared {
+            log: Arc::clone(&log),
+            engine,
+            admission,
+            workers: handles,
+            main: main.clone(),
+        });
+        signals::watch(Arc::clone(&log), main)?;
         log.notice("Server initialized");
         log.notice("Data is kept in memory only: there is no saving to disk yet.");
         if !without_effect.is_empty() {
-            log.warning(format_args!("These parameters are kept but have no effect yet: {}", without_effect.join(" ")));
+            log.warning(format_args!(
+                "These parameters are kept but have no effect yet: {}",
+                without_effect.join(" ")
+            ));
         }
-        for (id, (io, inbox)) in workers.into_iter().enumerate() {
+        for (id, (driven, inbox)) in workers.into_iter().enumerate() {
             let [seed] = random()?.map(u64::from_ne_bytes);
-            start_worker(&shared, id, seed, io, inbox)?;
+            let shared = Arc::clone(&shared);
+            driven.go(move |io| Worker::new(shared, inbox, id, seed).run(io));
         }
-        let accepting = Acceptor::new(Arc::clone(&shared), acceptor_inbox, plan, tcp, unix, &mut acceptor_io)?;
-        spawn("weft-acceptor".into(), main, move || accepting.run(acceptor_io))?;
+        let acceptor_shared = Arc::clone(&shared);
+        accepting.go(move |mut io| {
+            Acceptor::new(acceptor_shared, acceptor_inbox, plan, tcp, unix, &mut io)?.run(io)
+        });
         banner::ready(&log, has_tcp, has_unix);
         supervisor.ready();
-        Ok(Running { shared, acceptor, reasons, pid_file, has_unix, supervisor })
+        Ok(Running {
+            shared,
+            acceptor,
+            reasons,
+            pid_file,
+            has_unix,
+            supervisor,
+        })
     }
 }
 
-fn start_worker(shared: &Arc<Shared>, id: usize, seed: u64, io: EpollDriver, inbox: Receiver<ToWorker>) -> io::Result<()> {
-    let worker_shared = Arc::clone(shared);
-    spawn(format!("weft-worker-{id}"), shared.main.clone(), move || Worker::new(worker_shared, inbox, id, seed).run(io))
+type Work = Box<dyn FnOnce(EpollDriver) -> io::Result<()> + Send>;
+
+/// A thread that has a driver and waits for something to do with it: others can be told how to wake it before it works.
+struct Driven {
+    waker: Waker,
+    work: Sender<Work>,
 }
 
-/// Starts a thread whose end the main thread hears of.
-fn spawn(name: String, main: Sender<ToMain>, work: impl FnOnce() -> io::Result<()> + Send + 'static) -> io::Result<()> {
-    let ended = name.clone();
-    let body = move || {
-        let result = work();
-        let _ = main.send(ToMain::Ended(ended, result.err()));
-    };
-    thread::Builder::new().name(name).spawn(body).map(drop)
+impl Driven {
+    /// Starts the thread. The main thread will hear of the end of its work.
+    fn start(name: String, options: DriverOptions, main: &Sender<ToMain>) -> io::Result<Self> {
+        let (main, ended) = (main.clone(), name.clone());
+        let (work, queue) = channel::<Work>();
+        let (ready, waker) = channel();
+        let body = move || {
+            // A driver stays in the thread that makes it.
+            let io = match EpollDriver::new(options) {
+                Ok(io) => io,
+                Err(error) => {
+                    let _ = ready.send(Err(error));
+                    return;
+                }
+            };
+            let _ = ready.send(Ok(io.waker()));
+            // No work: the start has failed elsewhere.
+            if let Ok(work) = queue.recv() {
+                let _ = main.send(ToMain::Ended(ended, work(io).err()));
+            }
+        };
+        thread::Builder::new().name(name).spawn(body)?;
+        let waker = waker.recv().map_err(io::Error::other)??;
+        Ok(Self { waker, work })
+    }
+
+    fn go(self, work: impl FnOnce(EpollDriver) -> io::Result<()> + Send + 'static) {
+        let _ = self.work.send(Box::new(work));
+    }
 }
 
 /// A server whose threads run.
@@ -235,12 +341,13 @@ impl Running {
     fn wait(self) -> Result<(), Stop> {
         let log = &self.shared.log;
         match self.reasons.recv() {
-            Ok(ToMain::Signal(_) | ToMain::Shutdown) => {
+            Ok(ToMain::Shutdown) => {
                 self.end();
                 Ok(())
             }
             Ok(ToMain::Ended(name, error)) => {
-                let reason = error.map_or_else(|| "no reason given".to_owned(), |error| system_text(&error));
+                let reason =
+                    error.map_or_else(|| "no reason given".to_owned(), |error| system_text(&error));
                 log.warning(format_args!("Thread {name} has failed: {reason}"));
                 self.end();
                 Err(Stop)
@@ -272,7 +379,10 @@ impl Running {
         let deadline = Instant::now() + PATIENCE;
         let mut running = count;
         while running > 0 {
-            match self.reasons.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
+            match self
+                .reasons
+                .recv_timeout(deadline.saturating_duration_since(Instant::now()))
+            {
                 Ok(ToMain::Ended(..)) => running -= 1,
                 Ok(_) => {}
                 Err(_) => return,
@@ -306,9 +416,15 @@ fn check_backlog(settings: &Settings, log: &Log) {
 }
 
 fn open_unix(settings: &Settings, plan: &TcpPlan, log: &Log) -> Result<Option<Listener>, Stop> {
-    let Some(path) = settings.unixsocket() else { return Ok(None) };
+    let Some(path) = settings.unixsocket() else {
+        return Ok(None);
+    };
     let permissions = Some(settings.unixsocketperm()).filter(|&mode| mode != 0);
-    match listeners::open_unix(Path::new(OsStr::from_bytes(path)), permissions, plan.options.backlog) {
+    match listeners::open_unix(
+        Path::new(OsStr::from_bytes(path)),
+        permissions,
+        plan.options.backlog,
+    ) {
         Ok(listener) => Ok(Some(listener)),
         Err(reason) => {
             log.warning(reason);
@@ -321,14 +437,23 @@ fn open_unix(settings: &Settings, plan: &TcpPlan, log: &Log) -> Result<Option<Li
 fn write_pid_file(settings: &Settings, log: &Log) -> Option<PidFile> {
     let path = Path::new(OsStr::from_bytes(settings.pidfile()?));
     PidFile::write(path)
-        .inspect_err(|error| log.warning(format_args!("Failed to write PID file: {}", system_text(error))))
+        .inspect_err(|error| {
+            log.warning(format_args!(
+                "Failed to write PID file: {}",
+                system_text(error)
+            ))
+        })
         .ok()
 }
 
 /// 40 hexadecimal digits.
 fn run_id() -> io::Result<String> {
     let bytes: [[u8; 20]; 1] = random()?;
-    Ok(bytes.concat().iter().map(|byte| format!("{byte:02x}")).collect())
+    Ok(bytes
+        .concat()
+        .iter()
+        .map(|byte| format!("{byte:02x}"))
+        .collect())
 }
 
 /// Bytes nobody can guess. The kernel hands out this few in one piece.
@@ -336,7 +461,10 @@ fn random<const LENGTH: usize, const COUNT: usize>() -> io::Result<[[u8; LENGTH]
     let mut parts = [[0; LENGTH]; COUNT];
     for part in &mut parts {
         let count = getrandom(&mut part[..], GetRandomFlags::empty())?;
-        debug_assert_eq!(count, LENGTH, "the kernel splits no request of up to 256 bytes");
+        debug_assert_eq!(
+            count, LENGTH,
+            "the kernel splits no request of up to 256 bytes"
+        );
     }
     Ok(parts)
 }

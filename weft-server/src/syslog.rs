@@ -30,7 +30,11 @@ impl Syslog {
         socket.connect(path).ok()?;
         // A daemon that does not read must not stop the server.
         socket.set_nonblocking(true).ok()?;
-        Some(Self { socket, ident: ident.to_owned(), facility: facility_number(facility) })
+        Some(Self {
+            socket,
+            ident: ident.to_owned(),
+            facility: facility_number(facility),
+        })
     }
 
     /// Sends one message.
@@ -42,7 +46,11 @@ impl Syslog {
             Level::Warning | Level::Nothing => 4,
         };
         let priority = self.facility * 8 + severity;
-        let datagram = format!("<{priority}>{}[{}]: {message}", self.ident, std::process::id());
+        let datagram = format!(
+            "<{priority}>{}[{}]: {message}",
+            self.ident,
+            std::process::id()
+        );
         let _ = self.socket.send(datagram.as_bytes());
     }
 }
@@ -50,7 +58,10 @@ impl Syslog {
 fn facility_number(name: &str) -> u8 {
     match name.to_ascii_lowercase().as_str() {
         "user" => 1,
-        name => match name.strip_prefix("local").and_then(|digit| digit.parse::<u8>().ok()) {
+        name => match name
+            .strip_prefix("local")
+            .and_then(|digit| digit.parse::<u8>().ok())
+        {
             Some(number @ 0..=7) => 16 + number,
             _ => 16,
         },
@@ -76,7 +87,10 @@ mod tests {
 
     #[test]
     fn facilities_have_their_numbers() {
-        assert_eq!(["user", "local0", "LOCAL7", "local8", "mail"].map(facility_number), [1, 16, 23, 16, 16]);
+        assert_eq!(
+            ["user", "local0", "LOCAL7", "local8", "mail"].map(facility_number),
+            [1, 16, 23, 16, 16]
+        );
     }
 
     #[test]

@@ -14,7 +14,10 @@ use weft_engine::action::Action;
 use weft_engine::client::Origin;
 use weft_engine::engine::WorkerState;
 use weft_engine::session::{Session, Verdict};
-use weft_reactor::{Close, CloseReason, ConnectionId, Driver, Handler, ListenerId, PeerAddress, TimerToken, monotonic_ns};
+use weft_reactor::{
+    Close, CloseReason, ConnectionId, Driver, Handler, ListenerId, PeerAddress, TimerToken,
+    monotonic_ns,
+};
 use weft_rope::Output;
 
 use crate::admission::is_local;
@@ -92,18 +95,28 @@ impl Worker {
         match io.adopt(socket, None) {
             Ok(id) => {
                 if self.shared.log.shows(Level::Verbose) {
-                    self.shared.log.verbose(format_args!("Accepted {}", origin.address));
+                    self.shared
+                        .log
+                        .verbose(format_args!("Accepted {}", origin.address));
                 }
                 let engine = &self.shared.engine;
                 let session = Session::new(engine, engine.next_client_id(), origin);
                 let active_ns = io.turn_started_ns();
-                self.sessions.insert(Connected { id, session, active_ns, over_soft_since_ns: None });
+                self.sessions.insert(Connected {
+                    id,
+                    session,
+                    active_ns,
+                    over_soft_since_ns: None,
+                });
                 let statistics = self.state.statistics(engine);
                 statistics.connected_clients.add(1);
                 statistics.connections_received.add(1);
             }
             Err(error) => {
-                self.shared.log.warning(format_args!("Error registering a client connection: {}", system_text(&error)));
+                self.shared.log.warning(format_args!(
+                    "Error registering a client connection: {}",
+                    system_text(&error)
+                ));
                 self.forget_connection();
             }
         }
@@ -119,14 +132,21 @@ impl Worker {
                     .and_then(|address| std::net::SocketAddr::try_from(address).ok());
                 Origin {
                     address: address.to_string().into(),
-                    local_address: local_address.map(|address| address.to_string()).unwrap_or_default().into(),
+                    local_address: local_address
+                        .map(|address| address.to_string())
+                        .unwrap_or_default()
+                        .into(),
                     local,
                 }
             }
             PeerAddress::Unix => {
                 let path = self.state.settings().unixsocket().unwrap_or_default();
                 let address: Box<str> = format!("{}:0", String::from_utf8_lossy(path)).into();
-                Origin { address: address.clone(), local_address: address, local }
+                Origin {
+                    address: address.clone(),
+                    local_address: address,
+                    local,
+                }
             }
         }
     }
@@ -144,9 +164,17 @@ impl Worker {
         id: ConnectionId,
         step: impl FnOnce(&mut Session, &Shared, &mut WorkerState, &SystemClock, &mut Output) -> Verdict,
     ) {
-        let Some(connected) = self.sessions.get_mut(id) else { return };
+        let Some(connected) = self.sessions.get_mut(id) else {
+            return;
+        };
         connected.active_ns = io.turn_started_ns();
-        let verdict = step(&mut connected.session, &self.shared, &mut self.state, &self.clock, &mut self.output);
+        let verdict = step(
+            &mut connected.session,
+            &self.shared,
+            &mut self.state,
+            &self.clock,
+            &mut self.output,
+        );
         io.send(id, &mut self.output);
         match verdict {
             Verdict::Open => self.check_output(io, id),
@@ -164,7 +192,9 @@ impl Worker {
             return;
         }
         let pending_bytes = io.pending_output(id);
-        let Some(connected) = self.sessions.get_mut(id) else { return };
+        let Some(connected) = self.sessions.get_mut(id) else {
+            return;
+        };
         if connected.exceeds(limit, pending_bytes, io.turn_started_ns()) {
             let client = connected.session.client();
             self.shared.log.warning(format_args!(
@@ -236,7 +266,10 @@ impl<D: Driver> Handler<D> for Worker {
                     client.origin().address
                 ));
             }
-            self.state.statistics(&self.shared.engine).connected_clients.add(-1);
+            self.state
+                .statistics(&self.shared.engine)
+                .connected_clients
+                .add(-1);
             self.forget_connection();
         }
         self.housekeeping.work_done();
@@ -251,7 +284,10 @@ impl<D: Driver> Handler<D> for Worker {
     fn woken(&mut self, io: &mut D) {
         let refused = self.shared.admission.take_refused();
         if refused > 0 {
-            self.state.statistics(&self.shared.engine).connections_rejected.add(refused as i64);
+            self.state
+                .statistics(&self.shared.engine)
+                .connections_rejected
+                .add(refused as i64);
         }
         while let Ok(message) = self.inbox.try_recv() {
             match message {
