@@ -316,7 +316,12 @@ impl Kind {
                     [b'-', ..] if min < 0 => number::strict_i64(text),
                     _ => number::memory(text).map(|bytes| bytes as i64),
                 };
-                bounded(value.ok_or("argument must be a memory value")?, min, max, unsigned)
+                bounded(
+                    value.ok_or("argument must be a memory value")?,
+                    min,
+                    max,
+                    unsigned,
+                )
             }
             Kind::MemoryOrPercent => {
                 let error = "argument must be a memory or percent value";

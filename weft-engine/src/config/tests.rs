@@ -21,17 +21,29 @@ struct Files(BTreeMap<String, Vec<u8>>);
 
 impl Files {
     fn of(files: &[(&str, &str)]) -> Files {
-        Files(files.iter().map(|(path, text)| (path.to_string(), text.as_bytes().to_vec())).collect())
+        Files(
+            files
+                .iter()
+                .map(|(path, text)| (path.to_string(), text.as_bytes().to_vec()))
+                .collect(),
+        )
     }
 }
 
 impl ConfigurationFiles for Files {
     fn read(&mut self, path: &str) -> Result<Vec<u8>, String> {
-        self.0.get(path).cloned().ok_or_else(|| "No such file or directory".to_owned())
+        self.0
+            .get(path)
+            .cloned()
+            .ok_or_else(|| "No such file or directory".to_owned())
     }
 
     fn expand(&mut self, pattern: &str) -> Vec<String> {
-        self.0.keys().filter(|path| pattern::matches(pattern.as_bytes(), path.as_bytes())).cloned().collect()
+        self.0
+            .keys()
+            .filter(|path| pattern::matches(pattern.as_bytes(), path.as_bytes()))
+            .cloned()
+            .collect()
     }
 
     fn read_stdin(&mut self) -> Result<Vec<u8>, String> {
@@ -41,7 +53,10 @@ impl ConfigurationFiles for Files {
 
 /// Loads one file with this text.
 fn load(text: &[u8]) -> Result<Config, StartError> {
-    let command_line = CommandLine { file: Some("/etc/c.conf".to_owned()), ..CommandLine::default() };
+    let command_line = CommandLine {
+        file: Some("/etc/c.conf".to_owned()),
+        ..CommandLine::default()
+    };
     let mut files = Files::default();
     files.0.insert("/etc/c.conf".to_owned(), text.to_vec());
     Config::load(&command_line, &mut files, FACTS)
@@ -49,12 +64,18 @@ fn load(text: &[u8]) -> Result<Config, StartError> {
 
 /// The value of one parameter as `CONFIG GET` answers it.
 fn get(config: &Config, name: &str) -> Option<String> {
-    config.get(&[name.as_bytes()]).pop().map(|(_, value)| String::from_utf8_lossy(&value).into_owned())
+    config
+        .get(&[name.as_bytes()])
+        .pop()
+        .map(|(_, value)| String::from_utf8_lossy(&value).into_owned())
 }
 
 /// `CONFIG SET` with these names and values, with protected parameters allowed; the error reply or what changed.
 fn set(config: &mut Config, arguments: &[&str]) -> Result<Vec<&'static str>, String> {
-    let arguments: Vec<&[u8]> = arguments.iter().map(|argument| argument.as_bytes()).collect();
+    let arguments: Vec<&[u8]> = arguments
+        .iter()
+        .map(|argument| argument.as_bytes())
+        .collect();
     config
         .set(&arguments, true)
         .map(|changes| changes.into_iter().map(|change| change.id.name()).collect())

@@ -58,7 +58,11 @@ fn every_parameter_answers_odd_values_as_the_oracle() {
                 let found = match set(&mut config, &[name, value]) {
                     Ok(_) => {
                         let shown = get(&config, name).unwrap_or_default();
-                        if shown == *value { "OK".to_owned() } else { format!("OK {shown}") }
+                        if shown == *value {
+                            "OK".to_owned()
+                        } else {
+                            format!("OK {shown}")
+                        }
                     }
                     Err(error) => error
                         .strip_prefix(&format!(
@@ -67,12 +71,19 @@ fn every_parameter_answers_odd_values_as_the_oracle() {
                         .map_or(error.clone(), str::to_owned),
                 };
                 if found != outcome {
-                    wrong.push(format!("{name} {value:?}: expected {outcome:?}, found {found:?}"));
+                    wrong.push(format!(
+                        "{name} {value:?}: expected {outcome:?}, found {found:?}"
+                    ));
                 }
                 checked += 1;
             }
         }
     }
-    assert!(wrong.is_empty(), "{} of {checked} differ:\n{}", wrong.len(), wrong.join("\n"));
+    assert!(
+        wrong.is_empty(),
+        "{} of {checked} differ:\n{}",
+        wrong.len(),
+        wrong.join("\n")
+    );
     assert!(checked > 3000, "only {checked} values were checked");
 }
