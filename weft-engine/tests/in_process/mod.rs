@@ -1,4 +1,10 @@
 //! An engine without sockets, files or a clock of its own.
+#![allow(
+    dead_code,
+    unreachable_pub,
+    missing_docs,
+    reason = "shared by tests that use different parts"
+)]
 
 use std::io;
 use std::path::Path;
@@ -67,6 +73,7 @@ pub struct Local {
     pub clock: ManualClock,
     pub changes: Changes,
     session: Session,
+    out: Output,
 }
 
 impl Local {
@@ -98,22 +105,33 @@ impl Local {
             changes,
             session,
             engine,
+            out: Output::new(),
         }
     }
 
-    /// Sends bytes and returns the reply's bytes.
-    pub fn send(&mut self, bytes: &[u8]) -> Vec<u8> {
-        let mut out = Output::new();
-        let verdict =
-            self.session
-                .received(&self.engine, &mut self.worker, &self.clock, bytes, &mut out);
+    /// Sends bytes and returns how long the replies are.
+    pub fn receive(&mut self, bytes: &[u8]) -> usize {
+        self.out.clear();
+        let verdict = self.session.received(
+            &self.engine,
+            &mut self.worker,
+            &self.clock,
+            bytes,
+            &mut self.out,
+        );
         assert_eq!(
             verdict,
             Verdict::Open,
             "the session closed after {:?}",
             String::from_utf8_lossy(bytes)
         );
-        out.to_vec()
+        self.out.len()
+    }
+
+    /// Sends bytes and returns the reply's bytes.
+    pub fn send(&mut self, bytes: &[u8]) -> Vec<u8> {
+        self.receive(bytes);
+        self.out.to_vec()
     }
 
     /// Sends one command.
