@@ -112,9 +112,6 @@ fn get(cx: &mut Context<'_, '_>) -> Result<(), CommandError> {
 /// All pairs or none: the surroundings are asked first whether they can follow.
 fn set(cx: &mut Context<'_, '_>) -> Result<(), CommandError> {
     let pairs: Vec<&[u8]> = cx.args.iter().skip(2).collect();
-    if pairs.len() % 2 == 1 {
-        return Err(CommandError::WrongArity("config|set".into()));
-    }
     let protected_allowed = cx
         .worker
         .settings()

@@ -244,21 +244,23 @@ impl Reader<'_> {
     }
 }
 
-/// The line as it may be printed: a line that can carry a password shows only its name.
+/// The line as it may be printed: one that can carry a password shows only its name.
 fn printable(text: &[u8]) -> String {
     let end = text
         .iter()
         .position(|byte| matches!(byte, b' ' | b'\t'))
         .unwrap_or(text.len());
-    let word: Vec<u8> = text[..end]
-        .iter()
-        .filter(|byte| !matches!(byte, b'"' | b'\''))
-        .map(u8::to_ascii_lowercase)
-        .collect();
-    let text = String::from_utf8_lossy(text);
-    if super::is_sensitive(&word) {
-        format!("{} (value not shown)", String::from_utf8_lossy(&word))
-    } else {
-        text.into_owned()
+    let mut word = text[..end].to_ascii_lowercase();
+    word.retain(|byte| !matches!(byte, b'"' | b'\''));
+    let name = syntax::split(text)
+        .and_then(|words| words.into_iter().next())
+        .unwrap_or_default();
+    let has_value = end < text.len() || word.contains(&b'=');
+    for name in [word, name.to_ascii_lowercase()] {
+        if has_value && super::is_sensitive(&name) {
+            let shown = name.split(|&byte| byte == b'=').next().unwrap_or_default();
+            return format!("{} (value not shown)", String::from_utf8_lossy(shown));
+        }
     }
+    String::from_utf8_lossy(text).into_owned()
 }

@@ -11,10 +11,11 @@ mod command_line;
 mod kind;
 mod load;
 mod number;
-mod pattern;
+mod parse;
 mod reference;
 mod rewrite;
 mod settings;
+mod show;
 mod syntax;
 mod table;
 #[cfg(test)]
@@ -24,12 +25,16 @@ use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Arc, LazyLock};
 
+use weft_data::glob;
+
 pub use command_line::{CommandLine, Invocation, usage};
 pub use kind::{
-    EVENT_CLASSES, EVENTS_ALL, Kind, OUTPUT_CLASSES, OutputLimit, Reason, SHUTDOWN_FLAGS,
-    SavePoint, Unit, Value,
+    EVENT_CLASSES, EVENTS_ALL, Kind, OUTPUT_CLASSES, OutputLimit, SHUTDOWN_FLAGS, SavePoint, Unit,
+    Value,
 };
 pub use load::{ConfigurationFiles, Directive, Origin, Source, StartError, directives};
+use parse::Door;
+pub use parse::Reason;
 pub use reference::{reference_is_current, reference_page};
 pub use settings::{LogLevel, Permission, Settings, Supervisor};
 pub use table::{Access, Parameter, ParameterId, RETIRED, Stage};
@@ -207,7 +212,7 @@ impl Config {
             let value = id
                 .parameter()
                 .kind
-                .parse(&arguments, settings.value(id), true)
+                .parse(&arguments, settings.value(id), Door::Line)
                 .map_err(|reason| wrong(&reason))?;
             settings.put(id, clamp(id, value));
             config.origins[id.index()] = Some(directive.origin.clone());
@@ -215,7 +220,7 @@ impl Config {
         }
         for id in ParameterId::ALL {
             if let Stage::Refused(reason) = id.parameter().stage
-                && *settings.value(*id) != settings::default_value(*id)
+                && settings.value(*id) != settings::default_value(*id)
             {
                 let position = set_at[id.index()];
                 if refusal.is_none_or(|(earlier, ..)| position < earlier) {
@@ -280,7 +285,7 @@ impl Config {
     pub fn without_effect(&self) -> Vec<&'static str> {
         let ids = ParameterId::ALL.iter().filter(|id| {
             id.parameter().stage == Stage::Stored
-                && *self.current.value(**id) != settings::default_value(**id)
+                && self.current.value(**id) != settings::default_value(**id)
         });
         ids.map(|id| id.name()).collect()
     }
@@ -291,7 +296,7 @@ impl Config {
         let mut answered: HashMap<&'static str, ()> = HashMap::new();
         let mut answer = Vec::new();
         for pattern in patterns {
-            if !pattern::is_pattern(pattern) {
+            if !is_pattern(pattern) {
                 if let Some((id, name)) = lookup(pattern)
                     && answered.insert(name, ()).is_none()
                 {
@@ -305,7 +310,7 @@ impl Config {
                     continue;
                 }
                 for name in std::iter::once(&parameter.name).chain(parameter.aliases) {
-                    if pattern::matches(pattern, name.as_bytes())
+                    if glob::matches(pattern, name.as_bytes(), true)
                         && answered.insert(name, ()).is_none()
                     {
                         answer.push((name.as_bytes().to_vec(), self.current.show(*id)));
@@ -360,10 +365,10 @@ impl Config {
             };
             let value = parameter
                 .kind
-                .parse(&[value], settings.value(id), false)
+                .parse(&[value], settings.value(id), Door::Set)
                 .map_err(failed)?;
             if let Stage::Refused(reason) = parameter.stage
-                && value != settings::default_value(id)
+                && value != *settings::default_value(id)
             {
                 return Err(failed(reason.into()));
             }
@@ -410,6 +415,11 @@ impl Config {
     }
 }
 
+/// Whether the text has characters that can select more than one name.
+fn is_pattern(text: &[u8]) -> bool {
+    text.iter().any(|byte| matches!(byte, b'*' | b'?' | b'['))
+}
+
 /// The row that a name or alias in any case belongs to, with the spelling that the table has for it.
 fn lookup(name: &[u8]) -> Option<(ParameterId, &'static str)> {
     static NAMES: LazyLock<HashMap<&'static [u8], (ParameterId, &'static str)>> =
@@ -434,8 +444,17 @@ fn lookup(name: &[u8]) -> Option<(ParameterId, &'static str)> {
 
 /// Whether lines of this lower-case name can carry a password.
 fn is_sensitive(name: &[u8]) -> bool {
+    let rows = ParameterId::ALL.iter().map(|id| id.parameter());
+    let mut spellings = rows
+        .filter(|parameter| parameter.sensitive)
+        .flat_map(|parameter| {
+            std::iter::once(&parameter.name)
+                .chain(parameter.aliases)
+                .chain(parameter.foreign_aliases)
+        });
+    // A prefix, since `requirepass=x` is wrong and yet a password.
     matches!(name, b"user" | b"sentinel")
-        || lookup(name).is_some_and(|(id, _)| id.parameter().sensitive)
+        || spellings.any(|spelling| name.starts_with(spelling.as_bytes()))
 }
 
 /// A name in an error text: up to the first zero byte, as the reference prints it.

@@ -1,18 +1,7 @@
-//! Numbers as configuration lines write them: strict integers, C-style lenient ones, memory sizes, octal modes, decimals.
+//! Numbers that only configuration lines write: lenient integers, memory sizes, octal modes.
 //!
-//! Pure functions from bytes; `None` for what the reference refuses. No bounds are applied here.
-
-/// An integer without sign `+`, leading zeros, spaces or `-0`.
-pub(super) fn strict_i64(text: &[u8]) -> Option<i64> {
-    let digits = text.strip_prefix(b"-").unwrap_or(text);
-    match digits {
-        [b'0'] => (text.len() == 1).then_some(0),
-        [b'1'..=b'9', ..] if digits.iter().all(u8::is_ascii_digit) => {
-            std::str::from_utf8(text).ok()?.parse().ok()
-        }
-        _ => None,
-    }
-}
+//! Pure functions from bytes; `None` for what the reference refuses. No bounds are applied here. Strict integers and decimals
+//! are `weft-data`'s.
 
 /// An integer as C's `strtoll` reads it: leading white space, a sign and leading zeros are fine; clamped to 64 bits.
 pub(super) fn lenient_i64(text: &[u8]) -> Option<i64> {
@@ -78,17 +67,6 @@ pub(super) fn memory(text: &[u8]) -> Option<u64> {
             .saturating_add(u64::from(digit - b'0'))
     });
     Some(number.wrapping_mul(factor))
-}
-
-/// A decimal number without surrounding spaces; infinities pass, NaN and numbers too great for a double do not.
-pub(super) fn float(text: &[u8]) -> Option<f64> {
-    let text = std::str::from_utf8(text).ok()?;
-    let value: f64 = text.parse().ok()?;
-    let named_infinity = text
-        .trim_start_matches(['+', '-'])
-        .get(..3)
-        .is_some_and(|name| name.eq_ignore_ascii_case("inf"));
-    (!value.is_nan() && (value.is_finite() || named_infinity)).then_some(value)
 }
 
 /// At most six decimals, without trailing zeros.

@@ -14,28 +14,23 @@ pub fn reference_page() -> String {
     );
     let mut parameters: Vec<_> = ParameterId::ALL.iter().map(|id| id.parameter()).collect();
     parameters.sort_by_key(|parameter| parameter.name);
-    let sections: [(&str, &str, fn(&Stage) -> bool); 3] = [
-        ("In effect", "These do what they say.", |stage| {
-            *stage == Stage::Live
-        }),
+    let sections = [
+        ("In effect", "These do what they say."),
         (
             "Kept, without effect yet",
             "These are checked, kept and returned; the start warns about those that were set.",
-            |stage| *stage == Stage::Stored,
         ),
         (
             "Only the default is accepted",
             "Another value stops the start and is refused by `CONFIG SET`.",
-            |stage| matches!(stage, Stage::Refused(_)),
         ),
     ];
-    for (title, note, belongs) in sections {
-        page += &format!(
-            "\n## {title}\n\n{note}\n\n| Name | Values | Default | Changes | What it is |\n|---|---|---|---|---|\n"
-        );
+    for (section, (title, note)) in sections.into_iter().enumerate() {
+        page += &format!("\n## {title}\n\n{note}\n\n");
+        page += "| Name | Values | Default | Changes | What it is |\n|---|---|---|---|---|\n";
         for parameter in parameters
             .iter()
-            .filter(|parameter| belongs(&parameter.stage))
+            .filter(|parameter| section_of(parameter.stage) == section)
         {
             page += &row(parameter);
         }
@@ -72,6 +67,15 @@ pub fn reference_is_current(stored: &str) -> Result<(), String> {
             }
             _ => {}
         }
+    }
+}
+
+/// The index of the section that a row of this stage stands in.
+fn section_of(stage: Stage) -> usize {
+    match stage {
+        Stage::Live => 0,
+        Stage::Stored => 1,
+        Stage::Refused(_) => 2,
     }
 }
 

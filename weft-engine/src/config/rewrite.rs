@@ -6,8 +6,10 @@
 
 use std::collections::{HashMap, VecDeque};
 
-use super::kind::{self, Kind, OUTPUT_CLASSES, Unit, Value};
+use super::kind::{Kind, OUTPUT_CLASSES, Unit, Value};
 use super::settings::{Settings, default_value};
+use super::show::shutdown_words;
+use super::syntax::is_plain;
 use super::table::ParameterId;
 use super::{lookup, number, syntax};
 
@@ -100,7 +102,7 @@ impl OldFile {
 fn lines(id: ParameterId, value: &Value) -> Vec<(String, bool)> {
     let name = id.name();
     let default = default_value(id);
-    let differs = *value != default;
+    let differs = value != default;
     match (id.parameter().kind, value) {
         (Kind::NullableText | Kind::HostName | Kind::NodeName, Value::Text(text))
             if text.is_empty() =>
@@ -119,7 +121,7 @@ fn lines(id: ParameterId, value: &Value) -> Vec<(String, bool)> {
             .collect(),
         (_, Value::OutputLimits(limits)) => {
             let defaults = match default {
-                Value::OutputLimits(defaults) => defaults,
+                Value::OutputLimits(defaults) => *defaults,
                 _ => *limits,
             };
             let lines = OUTPUT_CLASSES.iter().zip(limits.iter().zip(&defaults)).map(
@@ -155,8 +157,12 @@ pub(super) fn line(id: ParameterId, value: &Value) -> String {
         ) => number::memory_text(bytes.unsigned_abs()),
         (_, Value::Text(text)) => syntax::quote(text),
         (Kind::KeyspaceEvents, value) => syntax::quote(&id.parameter().kind.show(value, 0)),
-        (_, Value::Flags(flags)) => kind::shutdown_words(*flags),
+        (_, Value::Flags(flags)) => shutdown_words(*flags),
         (_, Value::Words(words)) if words.is_empty() => "\"\"".to_owned(),
+        // A single word is split again when it is read.
+        (_, Value::Words(words)) if words.len() == 1 && !is_plain(&words[0]) => {
+            syntax::quote(syntax::quote(&words[0]).as_bytes())
+        }
         (_, Value::Words(words)) => words
             .iter()
             .map(|word| syntax::quote_if_needed(word))

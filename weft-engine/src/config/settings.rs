@@ -2,7 +2,10 @@
 //!
 //! Invariant: the value at a parameter's index is of that parameter's kind; only [`Config`](super::Config) makes snapshots.
 
+use std::sync::LazyLock;
+
 use super::kind::{Kind, OutputLimit, Value};
+use super::parse::Door;
 use super::table::ParameterId;
 
 /// The values of all parameters at one moment.
@@ -57,7 +60,7 @@ impl Settings {
     pub(super) fn defaults(io_threads_auto: u16) -> Settings {
         let values = ParameterId::ALL
             .iter()
-            .map(|id| default_value(*id))
+            .map(|id| default_value(*id).clone())
             .collect();
         Settings {
             values,
@@ -282,15 +285,25 @@ impl Settings {
 }
 
 /// A parameter's default. The table's tests prove that every default parses.
-pub(super) fn default_value(id: ParameterId) -> Value {
+pub(super) fn default_value(id: ParameterId) -> &'static Value {
+    static DEFAULTS: LazyLock<Box<[Value]>> = LazyLock::new(|| {
+        ParameterId::ALL
+            .iter()
+            .map(|id| parse_default(*id))
+            .collect()
+    });
+    &DEFAULTS[id.index()]
+}
+
+fn parse_default(id: ParameterId) -> Value {
     let parameter = id.parameter();
+    let default = parameter.default.as_bytes();
     // The starting point only matters to kinds that complete a partial value, and defaults are complete.
     let blank = Value::Bool(false);
-    let default = parameter.default.as_bytes();
     match parameter.kind {
         Kind::Primary if default.is_empty() => Value::Primary(None),
         kind => kind
-            .parse(&[default], &blank, false)
+            .parse(&[default], &blank, Door::Line)
             .expect("every default in the table is a valid value"),
     }
 }

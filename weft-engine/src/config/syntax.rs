@@ -130,9 +130,14 @@ pub(super) fn quote(text: &[u8]) -> String {
 
 /// The text as it is if it is a plain word, else in quotes.
 pub(super) fn quote_if_needed(text: &[u8]) -> String {
-    let plain = |byte: &u8| matches!(byte, b'!'..=b'~') && !matches!(byte, b'"' | b'\'' | b'\\');
     match std::str::from_utf8(text) {
-        Ok(word) if !text.is_empty() && text.iter().all(plain) => word.to_owned(),
+        Ok(word) if is_plain(text) => word.to_owned(),
         _ => quote(text),
     }
+}
+
+/// Whether a text stands for itself without quotes.
+pub(super) fn is_plain(text: &[u8]) -> bool {
+    let plain = |byte: &u8| matches!(byte, b'!'..=b'~') && !matches!(byte, b'"' | b'\'' | b'\\');
+    !text.is_empty() && text.iter().all(plain)
 }

@@ -41,7 +41,7 @@ impl ConfigurationFiles for Files {
     fn expand(&mut self, pattern: &str) -> Vec<String> {
         self.0
             .keys()
-            .filter(|path| pattern::matches(pattern.as_bytes(), path.as_bytes()))
+            .filter(|path| glob::matches(pattern.as_bytes(), path.as_bytes(), false))
             .cloned()
             .collect()
     }
@@ -80,4 +80,51 @@ fn set(config: &mut Config, arguments: &[&str]) -> Result<Vec<&'static str>, Str
         .set(&arguments, true)
         .map(|changes| changes.into_iter().map(|change| change.id.name()).collect())
         .map_err(|error| error.to_string())
+}
+
+/// Reads a line of oracle values: words in JSON's quotes, an arrow, an outcome. Characters are bytes (Latin-1).
+fn quoted_words(line: &str) -> Option<(Vec<Vec<u8>>, &str)> {
+    if line.starts_with('#') || line.is_empty() {
+        return None;
+    }
+    let (mut rest, outcome) = line.rsplit_once(" => ").expect("a line with an outcome");
+    let mut words = Vec::new();
+    while let Some(quoted) = rest.trim_start().strip_prefix('"') {
+        let mut word = Vec::new();
+        let mut bytes = quoted.bytes().enumerate();
+        let end = loop {
+            let (at, byte) = bytes.next().expect("a closed quote");
+            match byte {
+                b'"' => break at,
+                b'\\' => {
+                    let (at, escaped) = bytes.next().expect("an escaped character");
+                    word.push(match escaped {
+                        b'n' => b'\n',
+                        b't' => b'\t',
+                        b'r' => b'\r',
+                        b'f' => 12,
+                        b'b' => 8,
+                        b'u' => {
+                            bytes.nth(3);
+                            let code = &quoted[at + 1..at + 5];
+                            u8::from_str_radix(code, 16).expect("a character below 256")
+                        }
+                        other => other,
+                    });
+                }
+                byte => word.push(byte),
+            }
+        };
+        rest = &quoted[end + 1..];
+        words.push(word);
+    }
+    Some((words, outcome))
+}
+
+/// The words of such a line as text.
+fn texts(words: Vec<Vec<u8>>) -> Vec<String> {
+    words
+        .into_iter()
+        .map(|word| String::from_utf8_lossy(&word).into_owned())
+        .collect()
 }
