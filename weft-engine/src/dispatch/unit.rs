@@ -45,7 +45,7 @@ pub struct Change {
 
 /// What a unit has done and not yet let out. Reused from unit to unit.
 #[derive(Default)]
-pub struct UnitLog {
+pub(crate) struct UnitLog {
     effects: Vec<Effect>,
     changes: Vec<Change>,
     /// Keys that were read after their time had come.
