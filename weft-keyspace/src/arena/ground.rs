@@ -57,9 +57,14 @@ impl Ground {
         chunk
     }
 
-    /// Takes a chunk back that nobody refers to.
-    pub(crate) fn give_back(&self, chunk: NonNull<u8>) {
-        discard(chunk, CHUNK_BYTES);
+    /// Takes a chunk back.
+    ///
+    /// # Safety
+    ///
+    /// The chunk came from here, and nobody refers to it.
+    pub(crate) unsafe fn give_back(&self, chunk: NonNull<u8>) {
+        // SAFETY: nobody refers to the chunk.
+        unsafe { discard(chunk, CHUNK_BYTES) };
         let mut slabs = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         slabs.returned.push(chunk);
     }
@@ -76,7 +81,11 @@ impl Drop for Slabs {
 
 /// Gives the memory behind whole pages back to the system; they read as zeroes afterwards. On systems with larger
 /// pages than ours, only what covers whole pages of the system goes.
-pub(crate) fn discard(start: NonNull<u8>, bytes: usize) {
+///
+/// # Safety
+///
+/// The range lies within one mapping of a ground and holds nothing that is in use.
+pub(crate) unsafe fn discard(start: NonNull<u8>, bytes: usize) {
     let page = rustix::param::page_size();
     let lead = start.as_ptr().addr().next_multiple_of(page) - start.as_ptr().addr();
     let Some(length) = bytes.checked_sub(lead).map(|rest| rest - rest % page) else {
