@@ -1,1 +1,14 @@
-//! Values and the text forms of numbers.
+//! Values and the text forms of numbers: what a value is, apart from where it is kept.
+//!
+//! Owns the two number syntaxes that clients see (integers and doubles, and the 80-bit extended
+//! values of `INCRBYFLOAT`), glob patterns, the longest common subsequence and the encodings of
+//! strings. It knows no keys, clocks, latches or sockets; everything here is a pure function of its
+//! arguments or a structure without hidden state.
+#![forbid(unsafe_code)]
+
+pub mod glob;
+pub mod lcs;
+pub mod long_double;
+pub mod number;
+mod rounding;
+pub mod string_value;

@@ -1,1 +1,20 @@
-//! Sessions, dispatch, commands, configuration and journal: bytes in, bytes and actions out.
+//! Weft's engine: sessions, dispatch, commands, configuration and journal. Bytes in, bytes and actions out.
+//!
+//! It does no I/O, starts no thread and reads no clock: time comes in as an argument, files are a trait, and everything
+//! else it wants done goes out as an action.
+#![forbid(unsafe_code)]
+
+pub mod action;
+pub mod client;
+pub mod clock;
+pub mod command;
+pub mod commands;
+pub mod config;
+pub mod digest;
+pub mod dispatch;
+pub mod engine;
+pub mod error;
+pub mod identity;
+pub mod journal;
+pub mod session;
+pub mod statistics;

@@ -147,3 +147,16 @@ impl fmt::Debug for Chunk {
             .finish()
     }
 }
+
+impl From<Vec<u8>> for Chunk {
+    /// Takes over the vector's allocation.
+    ///
+    /// # Panics
+    /// When it holds more than [`CHUNK_BYTES`].
+    fn from(bytes: Vec<u8>) -> Chunk {
+        assert!(bytes.len() <= CHUNK_BYTES, "longer than a chunk");
+        Chunk {
+            bytes: Arc::new(bytes),
+        }
+    }
+}

@@ -9,7 +9,7 @@ use std::fmt;
 use std::io::IoSlice;
 use std::ops::Range;
 
-use crate::chunk::Chunk;
+use crate::chunk::{CHUNK_BYTES, Chunk};
 use crate::rope::Rope;
 
 /// A tail this long is sealed and a new one begun; also the most capacity that `clear` keeps.
@@ -84,14 +84,25 @@ impl Output {
             .push_back(Segment::Counted(chunk, range.start..end));
     }
 
-    /// Appends the bytes of `rope`: counted when there are at least 16 KiB of them, otherwise copied.
+    /// Appends the bytes of `rope`: counted when there are at least 16 KiB of them in a chunk, otherwise copied.
     pub fn push_rope(&mut self, rope: &Rope) {
-        for chunk in rope.chunks() {
-            if chunk.len() >= LEND_BYTES {
-                self.push_counted(chunk.clone(), 0..chunk.len());
+        self.push_rope_range(rope, 0..rope.len());
+    }
+
+    /// The same for a part of `rope`. A range beyond its end is cut off.
+    pub fn push_rope_range(&mut self, rope: &Rope, range: Range<usize>) {
+        let end = range.end.min(rope.len());
+        let mut start = range.start;
+        while start < end {
+            let chunk = &rope.chunks()[start / CHUNK_BYTES];
+            let from = start % CHUNK_BYTES;
+            let to = chunk.len().min(from + (end - start));
+            if to - from >= LEND_BYTES {
+                self.push_counted(chunk.clone(), from..to);
             } else {
-                self.tail().extend_from_slice(chunk.as_slice());
+                self.tail().extend_from_slice(&chunk.as_slice()[from..to]);
             }
+            start += to - from;
         }
     }
 

@@ -1,3 +1,35 @@
-//! Threads, sockets, files and signals around the engine.
+//! The server: threads, sockets, files and signals around the engine.
+//!
+//! `start` is the way from the command line to a running server. A request's way is `acceptor` (who hands the connection
+//! over), `worker` (who owns it and feeds the engine's session), and back through the driver. What the engine asks of the
+//! outside is in `host`.
+#![deny(unsafe_code)]
+// A program has no outside: `pub` is for its other modules.
+#![allow(unreachable_pub)]
 
-fn main() {}
+mod acceptor;
+mod admission;
+mod allocator;
+mod banner;
+mod check_system;
+mod clock;
+mod configuration;
+mod descriptor_limit;
+mod files;
+mod host;
+mod housekeeping;
+mod listeners;
+mod log;
+mod messages;
+mod reaper;
+mod service;
+mod sessions;
+mod shared;
+mod signals;
+mod start;
+mod syslog;
+mod worker;
+
+fn main() -> std::process::ExitCode {
+    start::run(std::env::args_os().collect())
+}

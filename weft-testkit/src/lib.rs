@@ -1,1 +1,32 @@
-//! Oracles, doors and differential tests.
+//! The test kit: oracles, doors, cases and random differential runs.
+//!
+//! Order of reading: `oracle` and `server` bring the processes, `probe` talks to one, `wire` and `literal` are replies
+//! as bytes and as text. `case_file`, `door` and `case_run` play written cases through every door; `command_table`,
+//! `generator`, `rules`, `comparison`, `state` and `differential` make and judge random runs; `command_docs` compares
+//! what the servers say about their commands. It knows no internals of the product: it judges bytes.
+
+#![forbid(unsafe_code)]
+
+pub mod case_file;
+pub mod case_run;
+pub mod command_docs;
+pub mod command_table;
+pub mod comparison;
+pub mod delivery;
+pub mod deviations;
+pub mod differential;
+pub mod door;
+pub mod engine_door;
+pub mod error;
+pub mod finding;
+pub mod folder;
+pub mod generator;
+pub mod literal;
+pub mod oracle;
+pub mod probe;
+pub mod quoting;
+pub mod record;
+pub mod rules;
+pub mod server;
+pub mod state;
+pub mod wire;

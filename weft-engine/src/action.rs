@@ -1,0 +1,86 @@
+//! What the engine wants done by its surroundings.
+
+use std::io;
+use std::path::Path;
+
+use weft_keyspace::{Dropped, Garbage};
+
+use crate::config::{Change, SetError, Settings};
+
+/// Something to be done after the replies of the turn are on their way.
+pub enum Action {
+    /// Stop the server.
+    Shutdown(Shutdown),
+}
+
+/// How to stop.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Shutdown {
+    /// Save even without save points; `None`: as configured.
+    pub save: Option<bool>,
+    /// Do not wait for replicas.
+    pub now: bool,
+    /// Stop even if saving fails.
+    pub force: bool,
+}
+
+/// What is freed by the reaper, outside latches.
+pub enum Waste {
+    /// Large values.
+    Values(Garbage),
+    /// A whole table.
+    Table(Dropped),
+}
+
+/// What the engine cannot do itself: files, sockets, facts about the process.
+pub trait Host: Send + Sync {
+    /// The bytes of a file.
+    ///
+    /// # Errors
+    /// As the operating system says.
+    fn read_file(&self, path: &Path) -> io::Result<Vec<u8>>;
+
+    /// Replaces a file at once or not at all.
+    ///
+    /// # Errors
+    /// As the operating system says; the old file is then untouched.
+    fn replace_file(&self, path: &Path, bytes: &[u8]) -> io::Result<()>;
+
+    /// Makes changed parameters take effect outside the engine, all or none. Called with the configuration locked, before
+    /// the settings are in force.
+    ///
+    /// # Errors
+    /// The reason, for the client; nothing has changed then.
+    fn apply(&self, changes: &[Change], settings: &Settings) -> Result<(), SetError>;
+
+    /// Frees large values.
+    fn reap(&self, waste: Waste);
+
+    /// What is known of the process.
+    fn process(&self) -> ProcessFacts;
+}
+
+/// Facts about the process, for INFO.
+#[derive(Clone, Debug, Default)]
+pub struct ProcessFacts {
+    /// The process id.
+    pub process_id: u32,
+    /// Name, release and machine of the operating system.
+    pub operating_system: String,
+    /// Resident memory in bytes.
+    pub resident_bytes: u64,
+    /// Physical memory in bytes.
+    pub total_memory_bytes: u64,
+    /// Memory in use as the allocator counts it, in bytes.
+    pub allocated_bytes: u64,
+    /// Processor time spent in user mode, microseconds.
+    pub user_cpu_us: u64,
+    /// Processor time spent in the kernel, microseconds.
+    pub system_cpu_us: u64,
+    /// The program's path.
+    pub executable: String,
+    /// The allocator's name and version.
+    pub allocator: String,
+    /// The driver of sockets in use: `epoll` or `io_uring`.
+    pub io_driver: String,
+}

@@ -1,0 +1,43 @@
+//! Time comes from outside: the engine reads no clock of its own.
+
+/// A source of time, read at command boundaries.
+pub trait Clock {
+    /// Microseconds since 1970.
+    fn unix_us(&self) -> u64;
+
+    /// Microseconds since an arbitrary start, never going back.
+    fn monotonic_us(&self) -> u64;
+
+    /// Milliseconds since 1970.
+    fn unix_ms(&self) -> u64 {
+        self.unix_us() / 1000
+    }
+}
+
+/// A clock that stands still until it is moved: for tests and simulations.
+#[derive(Debug, Default)]
+pub struct ManualClock(std::sync::atomic::AtomicU64);
+
+impl ManualClock {
+    /// A clock that shows this time.
+    #[must_use]
+    pub const fn at_ms(unix_ms: u64) -> Self {
+        Self(std::sync::atomic::AtomicU64::new(unix_ms * 1000))
+    }
+
+    /// Moves the clock forward.
+    pub fn advance_ms(&self, ms: u64) {
+        self.0
+            .fetch_add(ms * 1000, std::sync::atomic::Ordering::Relaxed);
+    }
+}
+
+impl Clock for ManualClock {
+    fn unix_us(&self) -> u64 {
+        self.0.load(std::sync::atomic::Ordering::Relaxed)
+    }
+
+    fn monotonic_us(&self) -> u64 {
+        self.unix_us()
+    }
+}

@@ -1,0 +1,189 @@
+//! CONFIG: reading and changing parameters while the server runs.
+
+use crate::command::{Argument, CommandRow, Flags};
+use crate::dispatch::Context;
+use crate::error::CommandError;
+
+/// The rows of this family.
+pub(super) const ROWS: &[CommandRow] = &[CommandRow {
+    name: "config",
+    arity: -2,
+    flags: Flags::NONE,
+    group: "server",
+    since: "2.0.0",
+    complexity: "Depends on subcommand.",
+    summary: "Commands about the configuration.",
+    subcommands: SUBCOMMANDS,
+    ..CommandRow::DEFAULT
+}];
+
+const SUBCOMMANDS: &[CommandRow] = &[
+    CommandRow {
+        name: "get",
+        arity: -3,
+        flags: Flags::ADMIN
+            .with(Flags::NO_SCRIPT)
+            .with(Flags::LOADING)
+            .with(Flags::STALE),
+        group: "server",
+        since: "2.0.0",
+        complexity: "O(N) in the number of parameters",
+        summary: "Reads parameters by name or pattern.",
+        history: &[("7.0.0", "Takes several patterns.")],
+        arguments: &[Argument::string("parameter").multiple()],
+        handler: get,
+        ..CommandRow::DEFAULT
+    },
+    CommandRow {
+        name: "set",
+        arity: -4,
+        flags: Flags::ADMIN
+            .with(Flags::NO_SCRIPT)
+            .with(Flags::LOADING)
+            .with(Flags::STALE),
+        tips: &["request_policy:all_nodes", "response_policy:all_succeeded"],
+        group: "server",
+        since: "2.0.0",
+        complexity: "O(N) in the number of parameters given",
+        summary: "Changes parameters while the server runs.",
+        history: &[("7.0.0", "Takes several parameters.")],
+        arguments: &[Argument::block(
+            "data",
+            &[Argument::string("parameter"), Argument::string("value")],
+        )
+        .multiple()],
+        handler: set,
+        ..CommandRow::DEFAULT
+    },
+    CommandRow {
+        name: "rewrite",
+        arity: 2,
+        flags: Flags::ADMIN
+            .with(Flags::NO_SCRIPT)
+            .with(Flags::LOADING)
+            .with(Flags::STALE),
+        tips: &["request_policy:all_nodes", "response_policy:all_succeeded"],
+        group: "server",
+        since: "2.8.0",
+        complexity: "O(N) in the number of parameters",
+        summary: "Writes the parameters in force into the configuration file.",
+        handler: rewrite,
+        ..CommandRow::DEFAULT
+    },
+    CommandRow {
+        name: "resetstat",
+        arity: 2,
+        flags: Flags::ADMIN
+            .with(Flags::NO_SCRIPT)
+            .with(Flags::LOADING)
+            .with(Flags::STALE),
+        tips: &["request_policy:all_nodes", "response_policy:all_succeeded"],
+        group: "server",
+        since: "2.0.0",
+        complexity: "O(1)",
+        summary: "Starts the counters of INFO anew.",
+        handler: resetstat,
+        ..CommandRow::DEFAULT
+    },
+    CommandRow {
+        name: "help",
+        arity: 2,
+        flags: Flags::LOADING.with(Flags::STALE),
+        group: "server",
+        since: "5.0.0",
+        complexity: "O(1)",
+        summary: "Lists the subcommands.",
+        handler: help,
+        ..CommandRow::DEFAULT
+    },
+];
+
+fn get(cx: &mut Context<'_, '_>) -> Result<(), CommandError> {
+    let patterns: Vec<&[u8]> = cx.args.iter().skip(2).collect();
+    let found = cx.engine.config().get(&patterns);
+    cx.reply.map(found.len());
+    for (name, value) in found {
+        cx.reply.bulk(&name);
+        cx.reply.bulk(&value);
+    }
+    Ok(())
+}
+
+/// All pairs or none: the surroundings are asked first whether they can follow.
+fn set(cx: &mut Context<'_, '_>) -> Result<(), CommandError> {
+    let pairs: Vec<&[u8]> = cx.args.iter().skip(2).collect();
+    let protected_allowed = cx
+        .worker
+        .settings()
+        .enable_protected_configs()
+        .allows(cx.client.origin().local);
+    let refused = |error: crate::config::SetError| {
+        CommandError::Composed(error.to_string().into_bytes().into())
+    };
+    let mut config = cx.engine.config();
+    let update = config.prepare(&pairs, protected_allowed).map_err(refused)?;
+    cx.engine
+        .host
+        .apply(update.changes(), update.settings())
+        .map_err(refused)?;
+    config.commit(update);
+    drop(config);
+    cx.engine.settings_changed();
+    cx.worker.refresh_settings(cx.engine);
+    cx.reply.ok();
+    Ok(())
+}
+
+fn rewrite(cx: &mut Context<'_, '_>) -> Result<(), CommandError> {
+    let Some(path) = &cx.engine.identity.config_file else {
+        return Err(CommandError::Text(
+            "ERR The server is running without a config file",
+        ));
+    };
+    let config = cx.engine.config();
+    let rewritten = match cx.engine.host.read_file(path) {
+        Ok(old) => config.rewrite(&old),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => config.rewrite(b""),
+        Err(error) => return Err(rewrite_failed(&error)),
+    };
+    cx.engine
+        .host
+        .replace_file(path, &rewritten)
+        .map_err(|error| rewrite_failed(&error))?;
+    cx.reply.ok();
+    Ok(())
+}
+
+fn rewrite_failed(error: &std::io::Error) -> CommandError {
+    CommandError::Composed(
+        format!("ERR Rewriting config file: {error}")
+            .into_bytes()
+            .into(),
+    )
+}
+
+fn resetstat(cx: &mut Context<'_, '_>) -> Result<(), CommandError> {
+    cx.engine.reset_statistics();
+    cx.reply.ok();
+    Ok(())
+}
+
+fn help(cx: &mut Context<'_, '_>) -> Result<(), CommandError> {
+    super::reply_help(
+        &mut cx.reply,
+        &[
+            "CONFIG <subcommand> [<arg> [value] [opt] ...]. Subcommands are:",
+            "GET <pattern>",
+            "    Return parameters matching the glob-like <pattern> and their values.",
+            "SET <directive> <value>",
+            "    Set the configuration <directive> to <value>.",
+            "RESETSTAT",
+            "    Reset statistics reported by the INFO command.",
+            "REWRITE",
+            "    Rewrite the configuration file.",
+            "HELP",
+            "    Print this help.",
+        ],
+    );
+    Ok(())
+}

@@ -1,0 +1,46 @@
+//! The commands, one family a file: its rows and its handlers.
+
+mod client;
+mod config;
+mod connection;
+mod counters;
+mod database;
+mod expire;
+mod info;
+mod introspection;
+mod keys;
+mod lcs;
+mod options;
+mod ranges;
+mod scan;
+mod server;
+mod strings;
+mod values;
+
+use weft_resp::Writer;
+
+use crate::command::CommandRow;
+
+/// All families' rows.
+pub const FAMILIES: &[&[CommandRow]] = &[
+    strings::ROWS,
+    counters::ROWS,
+    ranges::ROWS,
+    lcs::ROWS,
+    keys::ROWS,
+    expire::ROWS,
+    scan::ROWS,
+    database::ROWS,
+    connection::ROWS,
+    client::ROWS,
+    server::ROWS,
+    info::ROWS,
+    config::ROWS,
+    introspection::ROWS,
+];
+
+/// A container's HELP: one line a string.
+fn reply_help(reply: &mut Writer<'_>, lines: &[&str]) {
+    reply.array(lines.len());
+    lines.iter().for_each(|line| reply.simple(line));
+}

@@ -1,0 +1,253 @@
+//! Parts of strings: APPEND, GETRANGE, SETRANGE and their relatives.
+
+use std::ops::Range;
+
+use weft_data::number;
+use weft_keyspace::{DeadlineChange, NewValue, ValueRef};
+use weft_resp::Writer;
+use weft_rope::Rope;
+
+use super::options::integer;
+use super::values::{effect_arguments, stored, value_len};
+use crate::command::{Argument, Categories, CommandRow, Deprecation, Flags, KeyFlags, KeySpec};
+use crate::dispatch::{Budget, Context, EventClass, Progress, Steps};
+use crate::error::CommandError;
+
+/// The rows of this family.
+pub(super) const ROWS: &[CommandRow] = &[
+    CommandRow {
+        name: "append",
+        arity: 3,
+        flags: Flags::WRITE.with(Flags::DENY_OOM).with(Flags::FAST),
+        categories: Categories::STRING,
+        keys: &[KeySpec::one(1, KeyFlags::RW.with(KeyFlags::INSERT))],
+        group: "string",
+        since: "2.0.0",
+        complexity: "O(1) amortized for short additions",
+        summary: "Adds bytes to the end of a string, which is made if missing.",
+        arguments: &[Argument::key("key", 0), Argument::string("value")],
+        handler: append,
+        ..CommandRow::DEFAULT
+    },
+    CommandRow {
+        name: "strlen",
+        arity: 2,
+        flags: Flags::READONLY.with(Flags::FAST),
+        categories: Categories::STRING,
+        keys: &[KeySpec::one(1, KeyFlags::RO)],
+        group: "string",
+        since: "2.2.0",
+        complexity: "O(1)",
+        summary: "Tells the length of a string in bytes.",
+        arguments: &[Argument::key("key", 0)],
+        handler: strlen,
+        ..CommandRow::DEFAULT
+    },
+    CommandRow {
+        name: "getrange",
+        arity: 4,
+        flags: Flags::READONLY,
+        categories: Categories::STRING,
+        keys: &[KeySpec::one(1, KeyFlags::RO.with(KeyFlags::ACCESS))],
+        group: "string",
+        since: "2.4.0",
+        complexity: "O(N) in the length of the part",
+        summary: "Reads a part of a string.",
+        arguments: &[
+            Argument::key("key", 0),
+            Argument::integer("start"),
+            Argument::integer("end"),
+        ],
+        handler: getrange,
+        ..CommandRow::DEFAULT
+    },
+    CommandRow {
+        name: "substr",
+        arity: 4,
+        flags: Flags::READONLY,
+        categories: Categories::STRING,
+        keys: &[KeySpec::one(1, KeyFlags::RO.with(KeyFlags::ACCESS))],
+        group: "string",
+        since: "1.0.0",
+        complexity: "O(N) in the length of the part",
+        summary: "Reads a part of a string.",
+        deprecated: Some(Deprecation {
+            since: "2.0.0",
+            replaced_by: "GETRANGE",
+        }),
+        arguments: &[
+            Argument::key("key", 0),
+            Argument::integer("start"),
+            Argument::integer("end"),
+        ],
+        handler: substr,
+        ..CommandRow::DEFAULT
+    },
+    CommandRow {
+        name: "setrange",
+        arity: 4,
+        flags: Flags::WRITE.with(Flags::DENY_OOM),
+        categories: Categories::STRING,
+        keys: &[KeySpec::one(1, KeyFlags::RW.with(KeyFlags::UPDATE))],
+        group: "string",
+        since: "2.2.0",
+        complexity: "O(M) in the length of the part",
+        summary: "Overwrites a part of a string, which is made or lengthened as needed.",
+        arguments: &[
+            Argument::key("key", 0),
+            Argument::integer("offset"),
+            Argument::string("value"),
+        ],
+        handler: setrange,
+        ..CommandRow::DEFAULT
+    },
+];
+
+fn strlen(cx: &mut Context<'_, '_>) -> Result<(), CommandError> {
+    let length = cx
+        .unit
+        .read(cx.keys[0])
+        .map_or(0, |entry| value_len(entry.value()));
+    cx.reply.integer(length as i64);
+    Ok(())
+}
+
+fn append(cx: &mut Context<'_, '_>) -> Result<(), CommandError> {
+    let (key, added) = (cx.keys[0], cx.args.bytes_len(2).unwrap_or_default());
+    let old_len = cx.unit.peek(key).map(|entry| value_len(entry.value()));
+    match old_len {
+        None => {
+            cx.unit.set(key, stored(cx.args, 2), DeadlineChange::Clear);
+        }
+        Some(old_len) => {
+            check_len(cx, old_len, added)?;
+            edit(cx, old_len, old_len);
+        }
+    }
+    cx.unit.touched(key, EventClass::String, "append");
+    let args = cx.args;
+    cx.unit.effect_with(|| effect_arguments(args));
+    cx.reply
+        .integer((old_len.unwrap_or_default() + added) as i64);
+    Ok(())
+}
+
+fn setrange(cx: &mut Context<'_, '_>) -> Result<(), CommandError> {
+    let (key, added) = (cx.keys[0], cx.args.bytes_len(3).unwrap_or_default());
+    let offset = integer(&cx.args[2])?;
+    let offset =
+        usize::try_from(offset).map_err(|_| CommandError::Text("ERR offset is out of range"))?;
+    let old_len = cx
+        .unit
+        .peek(key)
+        .map_or(0, |entry| value_len(entry.value()));
+    if added == 0 {
+        cx.reply.integer(old_len as i64);
+        return Ok(());
+    }
+    check_len(cx, offset, added)?;
+    edit(cx, old_len, offset);
+    cx.unit.touched(key, EventClass::String, "setrange");
+    let args = cx.args;
+    cx.unit.effect_with(|| effect_arguments(args));
+    cx.reply.integer(old_len.max(offset + added) as i64);
+    Ok(())
+}
+
+/// Whether `added` bytes at `offset` stay within the longest string allowed.
+fn check_len(cx: &Context<'_, '_>, offset: usize, added: usize) -> Result<(), CommandError> {
+    let most = cx.worker.settings().proto_max_bulk_len();
+    match offset.checked_add(added) {
+        Some(len) if len <= most => Ok(()),
+        _ => Err(CommandError::StringTooLong),
+    }
+}
+
+/// Writes the last argument into the string of `old_len` bytes at `offset`, zeroes in between if it is shorter.
+fn edit(cx: &mut Context<'_, '_>, old_len: usize, offset: usize) {
+    /// Up to here a new string is put together in one piece; longer ones are ropes.
+    const PIECE_MAX: usize = 2048;
+    let key = cx.keys[0];
+    let bytes = &cx.args[cx.args.len() - 1];
+    let new_len = old_len.max(offset + bytes.len());
+    if old_len == new_len
+        && let Some(value) = cx.unit.edit_bytes(key)
+    {
+        value[offset..offset + bytes.len()].copy_from_slice(bytes);
+        cx.unit.set_raw(key);
+        return;
+    }
+    let old = cx.unit.peek(key).map(|entry| entry.value());
+    if new_len <= PIECE_MAX {
+        let mut value = Vec::with_capacity(new_len);
+        match old {
+            None => {}
+            Some(ValueRef::Int(old)) => value.extend_from_slice(number::format_i64(old).as_bytes()),
+            Some(ValueRef::Bytes(old)) => value.extend_from_slice(old),
+            Some(ValueRef::Rope(old)) => value.extend_from_slice(&old.to_vec()),
+        }
+        value.resize(new_len, 0);
+        value[offset..offset + bytes.len()].copy_from_slice(bytes);
+        cx.unit
+            .set(key, NewValue::RawBytes(&value), DeadlineChange::Keep);
+    } else if old.is_some() {
+        if let Some(mut rope) = cx.unit.rope_mut(key) {
+            rope.write_at(offset, bytes);
+        }
+    } else {
+        let mut rope = Rope::new();
+        rope.write_at(offset, bytes);
+        cx.unit
+            .set(key, NewValue::Rope(rope), DeadlineChange::Clear);
+    }
+}
+
+fn getrange(cx: &mut Context<'_, '_>) -> Result<(), CommandError> {
+    let (start, end) = (integer(&cx.args[2])?, integer(&cx.args[3])?);
+    let Some(entry) = cx.unit.read(cx.keys[0]) else {
+        cx.reply.bulk(b"");
+        return Ok(());
+    };
+    let range = range(start, end, value_len(entry.value()));
+    match entry.value() {
+        ValueRef::Int(value) => cx.reply.bulk(&number::format_i64(value).as_bytes()[range]),
+        ValueRef::Bytes(bytes) => cx.reply.bulk(&bytes[range]),
+        ValueRef::Rope(rope) => {
+            let rope = rope.clone();
+            cx.continue_with(RopePart { rope, range });
+        }
+    }
+    Ok(())
+}
+
+fn substr(cx: &mut Context<'_, '_>) -> Result<(), CommandError> {
+    getrange(cx)
+}
+
+/// The bytes from `start` to `end` inclusive of a string of `len` bytes, negative numbers counted from its end.
+fn range(start: i64, end: i64, len: usize) -> Range<usize> {
+    let len = len as i64;
+    if len == 0 || (start < 0 && end < 0 && start > end) {
+        return 0..0;
+    }
+    let from_start = |at: i64| if at < 0 { (len + at).max(0) } else { at };
+    let (start, end) = (from_start(start), from_start(end).min(len - 1));
+    if start > end {
+        0..0
+    } else {
+        start as usize..end as usize + 1
+    }
+}
+
+/// A part of a large string on its way into the reply.
+struct RopePart {
+    rope: Rope,
+    range: Range<usize>,
+}
+
+impl Steps for RopePart {
+    fn step(&mut self, _budget: &mut Budget, reply: &mut Writer<'_>) -> Progress {
+        reply.bulk_rope_range(&self.rope, self.range.clone());
+        Progress::Done
+    }
+}

@@ -1,0 +1,105 @@
+//! String values on their way in from arguments and out to replies and effects.
+
+use std::borrow::Cow;
+
+use weft_data::number;
+use weft_data::string_value::{Classified, classify};
+use weft_keyspace::{NewValue, ValueRef};
+use weft_resp::{Args, Writer};
+use weft_rope::Rope;
+
+use crate::journal::EffectArgument;
+
+/// What to store for the argument at `index`: an integer if it is one, a large argument's own rope.
+pub(super) fn stored(args: Args<'_>, index: usize) -> NewValue<'_> {
+    match args.rope(index) {
+        Some(rope) => NewValue::Rope(rope.clone()),
+        None => stored_bytes(args.get(index).unwrap_or_default()),
+    }
+}
+
+/// What to store for `bytes`.
+pub(super) fn stored_bytes(bytes: &[u8]) -> NewValue<'_> {
+    match classify(bytes) {
+        Classified::Int(value) => NewValue::Int(value),
+        Classified::Bytes => NewValue::Bytes(bytes),
+    }
+}
+
+/// The argument at `index` for an effect; a large one is shared.
+pub(super) fn effect_argument(args: Args<'_>, index: usize) -> EffectArgument {
+    match args.rope(index) {
+        Some(rope) => EffectArgument::Rope(rope.clone()),
+        None => args[index].into(),
+    }
+}
+
+/// All arguments for an effect that is the command itself.
+pub(super) fn effect_arguments(args: Args<'_>) -> Vec<EffectArgument> {
+    (0..args.len())
+        .map(|index| effect_argument(args, index))
+        .collect()
+}
+
+/// Writes a string value as a bulk string.
+pub(super) fn reply_value(reply: &mut Writer<'_>, value: ValueRef<'_>) {
+    match value {
+        ValueRef::Int(value) => reply.bulk(number::format_i64(value).as_bytes()),
+        ValueRef::Bytes(bytes) => reply.bulk(bytes),
+        ValueRef::Rope(rope) => reply.bulk_rope(rope),
+    }
+}
+
+/// Writes a string value as a bulk string, null if there is none.
+pub(super) fn reply_value_or_null(reply: &mut Writer<'_>, value: Option<ValueRef<'_>>) {
+    match value {
+        Some(value) => reply_value(reply, value),
+        None => reply.null(),
+    }
+}
+
+/// The length in bytes of a string value's text.
+pub(super) fn value_len(value: ValueRef<'_>) -> usize {
+    match value {
+        ValueRef::Int(value) => number::i64_text_len(value),
+        ValueRef::Bytes(bytes) => bytes.len(),
+        ValueRef::Rope(rope) => rope.len(),
+    }
+}
+
+/// The text of a value, if it is short enough to be a number.
+pub(super) fn short_text(value: ValueRef<'_>) -> Option<Cow<'_, [u8]>> {
+    match value {
+        ValueRef::Int(value) => Some(number::format_i64(value).as_bytes().to_vec().into()),
+        ValueRef::Bytes(bytes) => Some(bytes.into()),
+        ValueRef::Rope(rope) => rope.as_contiguous().map(Cow::from),
+    }
+}
+
+/// A value that outlives the latch: short ones are copied, large ones shared.
+#[derive(Clone, Debug)]
+pub(super) enum Captured {
+    /// A copy.
+    Bytes(Vec<u8>),
+    /// A large value as it was.
+    Rope(Rope),
+}
+
+impl Captured {
+    /// Captures a value.
+    pub(super) fn of(value: ValueRef<'_>) -> Self {
+        match value {
+            ValueRef::Int(value) => Self::Bytes(number::format_i64(value).as_bytes().to_vec()),
+            ValueRef::Bytes(bytes) => Self::Bytes(bytes.to_vec()),
+            ValueRef::Rope(rope) => Self::Rope(rope.clone()),
+        }
+    }
+
+    /// The whole text in one piece.
+    pub(super) fn into_bytes(self) -> Vec<u8> {
+        match self {
+            Self::Bytes(bytes) => bytes,
+            Self::Rope(rope) => rope.to_vec(),
+        }
+    }
+}

@@ -1,0 +1,99 @@
+//! What a handler sees.
+
+use weft_keyspace::Position;
+use weft_resp::{Args, Writer};
+
+use super::unit::Unit;
+use crate::client::Client;
+use crate::command::CommandRow;
+use crate::engine::{Engine, WorkerState};
+
+/// One key of the running command.
+#[derive(Clone, Copy, Debug)]
+pub struct Key<'a> {
+    /// The key's name.
+    pub name: &'a [u8],
+    /// Where it lives.
+    pub position: Position,
+    /// Which of the unit's latches covers it.
+    pub(super) latch: u16,
+}
+
+/// Everything a handler may touch: its arguments, the latched keys among them, and the reply.
+pub struct Context<'a, 'k> {
+    /// The arguments, the command's name first.
+    pub args: Args<'a>,
+    /// The keys among the arguments, in order.
+    pub keys: &'a [Key<'a>],
+    /// Where the reply goes.
+    pub reply: Writer<'a>,
+    /// The latched part of the keyspace, and the record of what is done to it.
+    pub unit: &'a mut Unit<'k>,
+    /// The calling client.
+    pub client: &'a mut Client,
+    /// The worker that runs the command.
+    pub worker: &'a mut WorkerState,
+    /// What all workers share.
+    pub engine: &'k Engine,
+    /// The command being run.
+    pub row: &'static CommandRow,
+    pub(super) steps: Option<Box<dyn Steps>>,
+}
+
+impl Context<'_, '_> {
+    /// Leaves the rest of the work to `steps`, which saw the data only through what was captured under the latch.
+    pub fn continue_with(&mut self, steps: impl Steps + 'static) {
+        self.steps = Some(Box::new(steps));
+    }
+}
+
+impl Context<'_, '_> {
+    /// Whether `enable-debug-command` lets this client use DEBUG.
+    #[must_use]
+    pub fn debug_allowed(&self) -> bool {
+        self.worker
+            .settings()
+            .enable_debug_command()
+            .allows(self.client.origin().local)
+    }
+}
+
+/// Work that outlives the latch: it sees only what its handler captured.
+pub trait Steps {
+    /// Works until done or until the budget is spent.
+    fn step(&mut self, budget: &mut Budget, reply: &mut Writer<'_>) -> Progress;
+}
+
+/// Whether steps are done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Progress {
+    /// The reply is complete.
+    Done,
+    /// More to do.
+    More,
+}
+
+/// How much work a step may do, in units of about a nanosecond.
+#[derive(Debug)]
+pub struct Budget(u64);
+
+impl Budget {
+    /// One slice: about 200 microseconds.
+    #[must_use]
+    pub const fn slice() -> Self {
+        Self(200_000)
+    }
+
+    /// The work left.
+    #[must_use]
+    pub const fn left(&self) -> u64 {
+        self.0
+    }
+
+    /// Takes up to `work` from the budget and says how much it got.
+    pub fn take(&mut self, work: u64) -> u64 {
+        let taken = work.min(self.0);
+        self.0 -= taken;
+        taken
+    }
+}

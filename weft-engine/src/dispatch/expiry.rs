@@ -1,0 +1,102 @@
+//! Active expiry: removes keys whose time has come although nobody asks for them.
+
+use weft_keyspace::{Keyspace, Position};
+
+use super::context::Key;
+use super::unit::Unit;
+use crate::clock::Clock;
+use crate::engine::{Engine, WorkerState};
+
+/// How many keys are removed under one latch at most.
+const REMOVED_PER_LATCH: usize = 16;
+
+/// Where a cycle stopped, so that the next one goes on from there.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct ExpiryCursor {
+    database: usize,
+    shard: usize,
+}
+
+/// Removes up to `budget` overdue keys and says whether there may be more now.
+pub(crate) fn expire_cycle(
+    engine: &Engine,
+    worker: &mut WorkerState,
+    clock: &dyn Clock,
+    budget: usize,
+) -> bool {
+    let keyspace = &engine.keyspace;
+    let mut cursor = worker.expiry;
+    let mut left = budget;
+    let gate = keyspace.gate(worker.id()).enter();
+    let mut unit = Unit::new(engine, clock, worker.take_log());
+    for _ in 0..keyspace.databases() {
+        if keyspace.deadline_count(cursor.database) > 0 {
+            expire_database(keyspace, worker, &mut unit, &mut cursor, &mut left);
+            if left == 0 {
+                break;
+            }
+        }
+        cursor = ExpiryCursor {
+            database: (cursor.database + 1) % keyspace.databases(),
+            shard: 0,
+        };
+    }
+    worker.put_log(unit.finish());
+    drop(gate);
+    worker.expiry = cursor;
+    left == 0
+}
+
+fn expire_database(
+    keyspace: &Keyspace,
+    worker: &mut WorkerState,
+    unit: &mut Unit<'_>,
+    cursor: &mut ExpiryCursor,
+    left: &mut usize,
+) {
+    while let Some(shard) = keyspace.next_nonempty(cursor.database, cursor.shard) {
+        cursor.shard = shard;
+        loop {
+            unit.begin(cursor.database);
+            unit.latch_one(shard);
+            let (removed, more) = unit.expire_due(REMOVED_PER_LATCH.min(*left));
+            unit.commit(worker);
+            *left -= removed;
+            if *left == 0 {
+                unit.release();
+                return;
+            }
+            if !more {
+                break;
+            }
+        }
+        unit.release();
+        cursor.shard = shard + 1;
+    }
+}
+
+impl Unit<'_> {
+    /// Removes up to `most` overdue keys of the one latched shard: how many, and whether there may be more.
+    fn expire_due(&mut self, most: usize) -> (usize, bool) {
+        let database = self.database();
+        let now = self.now_ms();
+        let mut overdue: Vec<Box<[u8]>> = Vec::new();
+        let Some(shard) = self.only_shard() else {
+            return (0, false);
+        };
+        if shard.next_due_ms(database).is_none_or(|due| due > now) {
+            return (0, false);
+        }
+        let progress = shard.expire_due(database, now, most, |entry| {
+            overdue.push(entry.key().into())
+        });
+        for name in &overdue {
+            self.expired(Key {
+                name,
+                position: Position::from_bits(0),
+                latch: 0,
+            });
+        }
+        (progress.removed, progress.more)
+    }
+}

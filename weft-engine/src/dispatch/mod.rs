@@ -1,0 +1,18 @@
+//! From a parsed request to its reply: admit, latch, execute, propagate.
+//!
+//! Dispatch is the only place in the engine that takes latches. A unit is what is atomic: one command here. What a
+//! handler did is buffered in its unit and leaves it only when the unit commits, latches still held.
+
+mod admit;
+mod context;
+mod expiry;
+mod run;
+mod unit;
+mod walk;
+
+pub use context::{Budget, Context, Key, Progress, Steps};
+pub use unit::{Change, EventClass, Unit};
+
+pub(crate) use expiry::{ExpiryCursor, expire_cycle};
+pub(crate) use run::run;
+pub(crate) use unit::UnitLog;

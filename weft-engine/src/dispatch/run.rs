@@ -1,0 +1,213 @@
+//! Running a batch of parsed requests: hash and prefetch all, then latch, execute and encode one by one.
+
+use smallvec::SmallVec;
+use weft_keyspace::{GateGuard, Position};
+use weft_resp::{Args, Requests, Writer};
+use weft_rope::Output;
+
+use super::admit::admit;
+use super::context::{Budget, Context, Key, Progress, Steps};
+use super::unit::Unit;
+use crate::client::Client;
+use crate::clock::Clock;
+use crate::command::{CommandRow, Flags};
+use crate::engine::{Engine, WorkerState};
+use crate::error::CommandError;
+
+/// A request that has been looked at ahead of its turn.
+struct Planned {
+    /// The command, a container's subcommand not yet resolved; none if the name is unknown.
+    row: Option<&'static CommandRow>,
+    /// Where its key lives, if it has just one in a fixed place.
+    position: Option<Position>,
+}
+
+/// One connection's batch on its worker.
+struct Batch<'b, 'k> {
+    engine: &'k Engine,
+    worker: &'b mut WorkerState,
+    client: &'b mut Client,
+    unit: Unit<'k>,
+    /// Open only while an exclusive command runs.
+    gate: Option<GateGuard<'k>>,
+}
+
+/// Runs `requests` in order until the end or until the client is to be closed. Replies are appended to `out`.
+pub(crate) fn run(
+    engine: &Engine,
+    worker: &mut WorkerState,
+    client: &mut Client,
+    clock: &dyn Clock,
+    requests: &Requests,
+    source: &[u8],
+    out: &mut Output,
+) {
+    let gate = engine.keyspace.gate(worker.id()).enter();
+    let plan = plan(engine, &gate, client, requests, source);
+    let unit = Unit::new(engine, clock, worker.take_log());
+    let mut batch = Batch {
+        engine,
+        worker,
+        client,
+        unit,
+        gate: Some(gate),
+    };
+    for (index, planned) in plan.iter().enumerate() {
+        batch.run(planned, requests.get(index, source), out);
+        if batch.client.closing() {
+            break;
+        }
+    }
+    let Batch {
+        worker, unit, gate, ..
+    } = batch;
+    worker.put_log(unit.finish());
+    drop(gate);
+    worker.hand_over_waste(engine);
+}
+
+/// Looks up every command and prefetches what its key leads to: first all buckets, then all entries, so that the
+/// cache misses of a batch overlap.
+fn plan(
+    engine: &Engine,
+    gate: &GateGuard<'_>,
+    client: &Client,
+    requests: &Requests,
+    source: &[u8],
+) -> SmallVec<[Planned; 32]> {
+    let database = client.database;
+    let mut plan = SmallVec::new();
+    for index in 0..requests.len() {
+        let args = requests.get(index, source);
+        let row = args.get(0).and_then(|name| engine.commands.find(name));
+        let key = row
+            .and_then(CommandRow::single_key)
+            .and_then(|at| args.get(at));
+        let position = key.map(|key| engine.keyspace.position(key));
+        if requests.len() > 1
+            && let Some(position) = position
+        {
+            engine.keyspace.prefetch_bucket(gate, database, position);
+        }
+        plan.push(Planned { row, position });
+    }
+    if requests.len() > 1 {
+        for position in plan.iter().filter_map(|planned: &Planned| planned.position) {
+            engine.keyspace.prefetch_entry(gate, database, position);
+        }
+    }
+    plan
+}
+
+impl Batch<'_, '_> {
+    fn run(&mut self, planned: &Planned, args: Args<'_>, out: &mut Output) {
+        self.worker
+            .statistics(self.engine)
+            .commands_processed
+            .add(1);
+        let outcome = self.execute(planned, args, out);
+        self.unit.commit(self.worker);
+        if self.gate.is_none() {
+            self.unit.release();
+            self.gate = Some(self.engine.keyspace.gate(self.worker.id()).enter());
+        }
+        match outcome {
+            Ok(None) => {}
+            Ok(Some(mut steps)) => {
+                self.unit.release();
+                let mut reply = Writer::new(out, self.client.protocol);
+                while steps.step(&mut Budget::slice(), &mut reply) == Progress::More {}
+            }
+            Err(error) => {
+                self.worker.statistics(self.engine).error_replies.add(1);
+                Writer::new(out, self.client.protocol).error_bytes(&error.text());
+            }
+        }
+    }
+
+    fn execute(
+        &mut self,
+        planned: &Planned,
+        args: Args<'_>,
+        out: &mut Output,
+    ) -> Result<Option<Box<dyn Steps>>, CommandError> {
+        let row = admit(planned.row, self.client, args)?;
+        self.unit.begin(self.client.database);
+        let mut keys = keys(self.engine, row, planned, args);
+        self.latch(row, &mut keys);
+        let mut context = Context {
+            args,
+            keys: &keys,
+            reply: Writer::new(out, self.client.protocol),
+            unit: &mut self.unit,
+            client: self.client,
+            worker: self.worker,
+            engine: self.engine,
+            row,
+            steps: None,
+        };
+        (row.handler)(&mut context)?;
+        Ok(context.steps)
+    }
+
+    /// Takes the latches of `keys`, in ascending order, all before the handler runs.
+    fn latch(&mut self, row: &CommandRow, keys: &mut [Key<'_>]) {
+        let keyspace = &self.engine.keyspace;
+        match keys {
+            [] if row.flags.contains(Flags::EXCLUSIVE) => {
+                self.unit.release();
+                self.gate = None;
+                self.unit.latch_all(self.worker.id());
+            }
+            [] => self.unit.release(),
+            [key] => self.unit.latch_one(keyspace.shard_of(key.position)),
+            keys => {
+                let mut shards: SmallVec<[usize; 16]> = keys
+                    .iter()
+                    .map(|key| keyspace.shard_of(key.position))
+                    .collect();
+                shards.sort_unstable();
+                shards.dedup();
+                for key in keys {
+                    key.latch = shards
+                        .binary_search(&keyspace.shard_of(key.position))
+                        .unwrap_or_default() as u16;
+                }
+                self.unit.latch_many(&shards);
+            }
+        }
+    }
+}
+
+/// The command's keys. A wrong number of keys gives none: the handler answers with its own error.
+fn keys<'a>(
+    engine: &Engine,
+    row: &CommandRow,
+    planned: &Planned,
+    args: Args<'a>,
+) -> SmallVec<[Key<'a>; 2]> {
+    let key = |name: &'a [u8]| Key {
+        name,
+        position: engine.keyspace.position(name),
+        latch: 0,
+    };
+    match (row.single_key(), planned.position) {
+        (Some(at), Some(position)) => args
+            .get(at)
+            .map(|name| Key {
+                name,
+                position,
+                latch: 0,
+            })
+            .into_iter()
+            .collect(),
+        _ if row.keys.is_empty() => SmallVec::new(),
+        _ => row
+            .keys_of(args)
+            .unwrap_or_default()
+            .iter()
+            .filter_map(|found| args.get(found.argument))
+            .map(key)
+            .collect(),
+    }
+}

@@ -1,0 +1,288 @@
+//! What all workers share, and what each worker has for itself.
+
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use weft_keyspace::{Dropped, Garbage, Keyspace, Options};
+use weft_resp::Requests;
+
+use crate::action::{Action, Host, Waste};
+use crate::command::CommandTable;
+use crate::commands;
+use crate::config::{Config, Settings};
+use crate::dispatch::{Change, ExpiryCursor, UnitLog};
+use crate::journal::Journal;
+use crate::statistics::{Totals, WorkerStatistics};
+
+/// The keyspace, the commands, the configuration and the journal of one server.
+pub struct Engine {
+    /// The data.
+    pub keyspace: Keyspace,
+    /// All commands.
+    pub commands: CommandTable,
+    /// Effects of committed units.
+    pub journal: Arc<Journal>,
+    /// What the engine cannot do itself.
+    pub host: Box<dyn Host>,
+    /// Who this server is.
+    pub identity: Identity,
+    /// Whether overdue keys are removed although nobody asks for them.
+    pub active_expiry: AtomicBool,
+    config: Mutex<Config>,
+    config_generation: AtomicU64,
+    listeners: AtomicU32,
+    observer: Option<Box<dyn Observer>>,
+    statistics: Box<[WorkerStatistics]>,
+    statistics_reset: Mutex<Totals>,
+    next_client: AtomicU64,
+}
+
+/// Who a server is, fixed from its start.
+#[derive(Clone, Debug)]
+pub struct Identity {
+    /// 40 hexadecimal digits, new with every start.
+    pub run_id: String,
+    /// When it started, in milliseconds since 1970.
+    pub started_ms: u64,
+    /// The path of the configuration file, if one was given.
+    pub config_file: Option<std::path::PathBuf>,
+}
+
+/// What an engine is made of.
+pub struct Parts {
+    /// The configuration it starts with.
+    pub config: Config,
+    /// Its surroundings.
+    pub host: Box<dyn Host>,
+    /// Who hears of every change to a key.
+    pub observer: Option<Box<dyn Observer>>,
+    /// How many workers there may be.
+    pub workers: usize,
+    /// Seeds of the keyed hash: random, so that nobody can choose keys that collide.
+    pub hash_seeds: [u64; 4],
+    /// Who it is.
+    pub identity: Identity,
+}
+
+/// Hears of changes to keys, latches held: it must be quick and must not call back.
+pub trait Observer: Send + Sync {
+    /// These keys have changed, in this order, in one unit.
+    fn changed(&self, changes: &[Change]);
+}
+
+/// Who listens to what units do, as a set.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Listeners(u32);
+
+impl Listeners {
+    /// Nobody.
+    pub const NONE: Self = Self(0);
+    /// Somebody reads the journal.
+    pub const JOURNAL: Self = Self(1);
+    /// Somebody hears of changes.
+    pub const CHANGES: Self = Self(2);
+
+    /// Whether all of `other` are among these.
+    #[must_use]
+    pub const fn contains(self, other: Self) -> bool {
+        self.0 & other.0 == other.0
+    }
+}
+
+/// The fewest shards: enough that a few dozen workers seldom meet.
+const SHARDS_MIN: usize = 512;
+/// Shards per worker.
+const SHARDS_PER_WORKER: usize = 128;
+
+impl Engine {
+    /// An engine without keys.
+    #[must_use]
+    pub fn new(parts: Parts) -> Self {
+        let workers = parts.workers.max(1);
+        let options = Options {
+            shards: (workers * SHARDS_PER_WORKER)
+                .next_power_of_two()
+                .max(SHARDS_MIN),
+            databases: parts.config.settings().databases(),
+            workers,
+            hash_seeds: parts.hash_seeds,
+        };
+        let listeners = if parts.observer.is_some() {
+            Listeners::CHANGES
+        } else {
+            Listeners::NONE
+        };
+        Self {
+            keyspace: Keyspace::new(options),
+            commands: CommandTable::new(commands::FAMILIES),
+            journal: Arc::new(Journal::new(workers)),
+            host: parts.host,
+            identity: parts.identity,
+            active_expiry: AtomicBool::new(true),
+            config: Mutex::new(parts.config),
+            config_generation: AtomicU64::new(0),
+            listeners: AtomicU32::new(listeners.0),
+            observer: parts.observer,
+            statistics: (0..workers).map(|_| WorkerStatistics::default()).collect(),
+            statistics_reset: Mutex::default(),
+            next_client: AtomicU64::new(1),
+        }
+    }
+
+    /// Whether a new connection may run commands without a password.
+    #[must_use]
+    pub fn open_to_all(&self) -> bool {
+        self.config().settings().requirepass().is_none()
+    }
+
+    /// A number no connection has had before.
+    pub fn next_client_id(&self) -> u64 {
+        self.next_client.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// The configuration, locked.
+    pub fn config(&self) -> MutexGuard<'_, Config> {
+        self.config.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Workers take the settings anew before their next batch.
+    pub fn settings_changed(&self) {
+        self.config_generation.fetch_add(1, Ordering::Release);
+    }
+
+    /// Who listens now.
+    #[must_use]
+    pub fn listeners(&self) -> Listeners {
+        Listeners(self.listeners.load(Ordering::Relaxed))
+    }
+
+    /// Switches the journal on and returns its reader, which starts here. `worker` must be outside its gate.
+    #[must_use]
+    pub fn listen_to_journal(&self, worker: usize) -> crate::journal::JournalReader {
+        let alone = self.keyspace.exclusive(worker);
+        self.listeners
+            .fetch_or(Listeners::JOURNAL.0, Ordering::Relaxed);
+        let reader = self.journal.reader();
+        drop(alone);
+        reader
+    }
+
+    pub(crate) fn observe(&self, changes: &[Change]) {
+        if let Some(observer) = &self.observer {
+            observer.changed(changes);
+        }
+    }
+
+    /// The sums of all workers' counters since the start or the last reset.
+    #[must_use]
+    pub fn totals(&self) -> Totals {
+        let reset = self
+            .statistics_reset
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        Totals::of(&self.statistics).since(&reset)
+    }
+
+    /// CONFIG RESETSTAT: everything counts from here, except what tells how many there are now.
+    pub fn reset_statistics(&self) {
+        let mut reset = self
+            .statistics_reset
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        *reset = Totals {
+            connected_clients: 0,
+            ..Totals::of(&self.statistics)
+        };
+    }
+}
+
+/// What one worker has for itself between batches.
+pub struct WorkerState {
+    id: usize,
+    settings: Arc<Settings>,
+    settings_generation: u64,
+    log: UnitLog,
+    pub(crate) requests: Requests,
+    pub(crate) expiry: ExpiryCursor,
+    waste: Vec<Waste>,
+    /// What the worker's surroundings are to do.
+    pub actions: Vec<Action>,
+    /// Randomness for commands.
+    pub random: fastrand::Rng,
+}
+
+impl WorkerState {
+    /// Worker number `id`, counted from 0.
+    #[must_use]
+    pub fn new(engine: &Engine, id: usize, seed: u64) -> Self {
+        Self {
+            id,
+            settings: Arc::clone(engine.config().settings()),
+            settings_generation: engine.config_generation.load(Ordering::Acquire),
+            log: UnitLog::default(),
+            requests: Requests::new(),
+            expiry: ExpiryCursor::default(),
+            waste: Vec::new(),
+            actions: Vec::new(),
+            random: fastrand::Rng::with_seed(seed),
+        }
+    }
+
+    /// The worker's number.
+    #[must_use]
+    pub const fn id(&self) -> usize {
+        self.id
+    }
+
+    /// The worker's counters.
+    #[must_use]
+    pub fn statistics<'e>(&self, engine: &'e Engine) -> &'e WorkerStatistics {
+        &engine.statistics[self.id]
+    }
+
+    /// The settings as they were when the batch began.
+    #[must_use]
+    pub fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    /// Takes the settings anew if they have changed.
+    pub fn refresh_settings(&mut self, engine: &Engine) {
+        let generation = engine.config_generation.load(Ordering::Acquire);
+        if generation != self.settings_generation {
+            self.settings = Arc::clone(engine.config().settings());
+            self.settings_generation = generation;
+        }
+    }
+
+    /// Removes up to `budget` overdue keys and says whether there may be more now.
+    pub fn expire(
+        &mut self,
+        engine: &Engine,
+        clock: &dyn crate::clock::Clock,
+        budget: usize,
+    ) -> bool {
+        engine.active_expiry.load(Ordering::Relaxed)
+            && crate::dispatch::expire_cycle(engine, self, clock, budget)
+    }
+
+    /// Hands what has to be freed to the reaper: after the batch, outside latches and gate.
+    pub fn hand_over_waste(&mut self, engine: &Engine) {
+        self.waste
+            .drain(..)
+            .for_each(|waste| engine.host.reap(waste));
+    }
+
+    pub(crate) fn take_log(&mut self) -> UnitLog {
+        std::mem::take(&mut self.log)
+    }
+
+    pub(crate) fn put_log(&mut self, log: UnitLog) {
+        self.log = log;
+    }
+
+    pub(crate) fn reap(&mut self, dropped: &mut Vec<Dropped>, garbage: &mut Vec<Garbage>) {
+        self.waste.extend(dropped.drain(..).map(Waste::Table));
+        self.waste.extend(garbage.drain(..).map(Waste::Values));
+    }
+}

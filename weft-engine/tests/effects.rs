@@ -1,0 +1,200 @@
+//! What handlers record: effects that rebuild the data, and a change for every key that changed.
+
+mod in_process;
+
+use in_process::Local;
+use weft_engine::digest::digest;
+
+const KEYS: [&str; 6] = ["a", "b", "c", "n", "f", ""];
+
+/// A random write or read over a few keys, with times that sometimes lie in the past.
+fn random_command(random: &mut fastrand::Rng) -> Vec<Vec<u8>> {
+    let key = |random: &mut fastrand::Rng| KEYS[random.usize(..KEYS.len())].to_owned();
+    let number = |random: &mut fastrand::Rng| random.i64(-20..20).to_string();
+    let long = |random: &mut fastrand::Rng| "x".repeat(random.usize(..90_000));
+    let words: Vec<String> = match random.u8(..30) {
+        0 => vec!["SET".into(), key(random), number(random)],
+        1 => vec!["SET".into(), key(random), long(random)],
+        2 => vec![
+            "SET".into(),
+            key(random),
+            "v".into(),
+            "PX".into(),
+            random.u32(1..50).to_string(),
+        ],
+        3 => vec![
+            "SET".into(),
+            key(random),
+            "v".into(),
+            "NX".into(),
+            "GET".into(),
+        ],
+        4 => vec!["SET".into(), key(random), "w".into(), "KEEPTTL".into()],
+        5 => vec!["SETNX".into(), key(random), "1".into()],
+        6 => vec![
+            "SETEX".into(),
+            key(random),
+            random.u32(1..3).to_string(),
+            "s".into(),
+        ],
+        7 => vec!["GETSET".into(), key(random), number(random)],
+        8 => vec!["GETDEL".into(), key(random)],
+        9 => vec![
+            "GETEX".into(),
+            key(random),
+            "PX".into(),
+            random.u32(1..50).to_string(),
+        ],
+        10 => vec!["GETEX".into(), key(random), "PERSIST".into()],
+        11 => vec!["GETEX".into(), key(random), "PXAT".into(), "1".into()],
+        12 => vec![
+            "MSET".into(),
+            key(random),
+            number(random),
+            key(random),
+            "m".into(),
+        ],
+        13 => vec![
+            "MSETNX".into(),
+            key(random),
+            number(random),
+            key(random),
+            "m".into(),
+        ],
+        14 => vec!["INCR".into(), key(random)],
+        15 => vec!["DECRBY".into(), key(random), number(random)],
+        16 => vec!["INCRBYFLOAT".into(), key(random), "0.1".into()],
+        17 => vec!["APPEND".into(), key(random), number(random)],
+        18 => vec!["APPEND".into(), key(random), long(random)],
+        19 => vec![
+            "SETRANGE".into(),
+            key(random),
+            random.u32(..5000).to_string(),
+            "part".into(),
+        ],
+        20 => vec!["DEL".into(), key(random), key(random)],
+        21 => vec!["UNLINK".into(), key(random)],
+        22 => vec![
+            "PEXPIRE".into(),
+            key(random),
+            random.i64(-5..50).to_string(),
+            "NX".into(),
+        ],
+        23 => vec!["EXPIRE".into(), key(random), number(random)],
+        24 => vec!["PERSIST".into(), key(random)],
+        25 => vec!["GET".into(), key(random)],
+        26 => vec!["MGET".into(), key(random), key(random), key(random)],
+        27 => vec!["SCAN".into(), "0".into(), "COUNT".into(), "100".into()],
+        28 => vec![
+            (if random.u8(..8) == 0 {
+                "FLUSHDB"
+            } else {
+                "DBSIZE"
+            })
+            .into(),
+        ],
+        _ => vec!["SELECT".into(), random.u8(..2).to_string()],
+    };
+    words.into_iter().map(String::into_bytes).collect()
+}
+
+fn run(local: &mut Local, command: &[Vec<u8>]) {
+    let arguments: Vec<&[u8]> = command.iter().map(Vec::as_slice).collect();
+    local.command(&arguments);
+}
+
+#[test]
+fn replayed_effects_rebuild_the_data() {
+    for seed in 0..10 {
+        let mut random = fastrand::Rng::with_seed(seed);
+        let (mut primary, mut copy) = (Local::new(), Local::new());
+        let mut reader = primary.engine.listen_to_journal(0);
+        let mut selected = 0;
+        for step in 0..300 {
+            let command = random_command(&mut random);
+            run(&mut primary, &command);
+            for record in reader.read() {
+                for effect in record.effects {
+                    if effect.database != selected {
+                        selected = effect.database;
+                        run(
+                            &mut copy,
+                            &[b"SELECT".to_vec(), selected.to_string().into_bytes()],
+                        );
+                    }
+                    run(&mut copy, &effect.to_plain());
+                }
+            }
+            assert_eq!(
+                digest(&primary.engine, 0),
+                digest(&copy.engine, 0),
+                "seed {seed}, step {step}: {}",
+                command
+                    .iter()
+                    .map(|word| String::from_utf8_lossy(&word[..word.len().min(40)]))
+                    .collect::<Vec<_>>()
+                    .join(" "),
+            );
+            // The copy's clock stands still: it removes nothing by itself.
+            primary.clock.advance_ms(random.u64(..10));
+        }
+    }
+}
+
+#[test]
+fn every_change_of_the_data_is_told() {
+    let mut random = fastrand::Rng::with_seed(99);
+    let mut local = Local::new();
+    for _ in 0..2000 {
+        let before = digest(&local.engine, 0);
+        let command = random_command(&mut random);
+        run(&mut local, &command);
+        let changed = digest(&local.engine, 0) != before;
+        let told = !local.changes.take().is_empty() || command[0] == b"FLUSHDB";
+        assert!(
+            told || !changed,
+            "{:?} changed the data and told nobody",
+            command[0]
+        );
+        local.clock.advance_ms(random.u64(..10));
+    }
+}
+
+#[test]
+fn overdue_keys_are_deleted_in_the_journal_before_they_are_written() {
+    let mut local = Local::new();
+    let mut reader = local.engine.listen_to_journal(0);
+    local.command(&[b"SET", b"k", b"old", b"PX", b"10"]);
+    local.clock.advance_ms(10);
+    local.command(&[b"APPEND", b"k", b"new"]);
+    let effects: Vec<_> = reader
+        .read()
+        .into_iter()
+        .flat_map(|record| record.effects)
+        .map(|effect| effect.to_plain())
+        .collect();
+    let plain = |words: &[&[u8]]| words.iter().map(|word| word.to_vec()).collect::<Vec<_>>();
+    assert_eq!(
+        effects,
+        [
+            plain(&[b"SET", b"k", b"old", b"PXAT", b"1700000000010"]),
+            plain(&[b"DEL", b"k"]),
+            plain(&[b"APPEND", b"k", b"new"]),
+        ]
+    );
+    assert_eq!(local.command(&[b"GET", b"k"]), b"$3\r\nnew\r\n");
+}
+
+#[test]
+fn a_unit_is_one_record() {
+    let mut local = Local::new();
+    let mut reader = local.engine.listen_to_journal(0);
+    local.command(&[b"SET", b"a", b"1", b"PX", b"5"]);
+    local.command(&[b"SET", b"b", b"1", b"PX", b"5"]);
+    assert_eq!(reader.read().len(), 2);
+    local.clock.advance_ms(5);
+    local.command(&[b"MGET", b"a", b"b"]);
+    let records = reader.read();
+    assert_eq!(records.len(), 1);
+    assert_eq!(records[0].effects.len(), 2);
+}

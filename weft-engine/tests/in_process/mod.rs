@@ -1,0 +1,143 @@
+//! An engine without sockets, files or a clock of its own.
+#![allow(
+    dead_code,
+    unreachable_pub,
+    missing_docs,
+    reason = "shared by tests that use different parts"
+)]
+
+use std::io;
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+
+use weft_engine::action::{Host, ProcessFacts, Waste};
+use weft_engine::client::Origin;
+use weft_engine::clock::ManualClock;
+use weft_engine::config::{Change, Config, Facts, SetError, Settings};
+use weft_engine::dispatch::Change as KeyChange;
+use weft_engine::engine::{Engine, Identity, Observer, Parts, WorkerState};
+use weft_engine::session::{Session, Verdict};
+use weft_rope::Output;
+
+/// When every test begins, in milliseconds since 1970.
+pub const START_MS: u64 = 1_700_000_000_000;
+
+struct Nowhere;
+
+impl Host for Nowhere {
+    fn read_file(&self, _: &Path) -> io::Result<Vec<u8>> {
+        Err(io::ErrorKind::NotFound.into())
+    }
+
+    fn replace_file(&self, _: &Path, _: &[u8]) -> io::Result<()> {
+        Err(io::ErrorKind::PermissionDenied.into())
+    }
+
+    fn apply(&self, _: &[Change], _: &Settings) -> Result<(), SetError> {
+        Ok(())
+    }
+
+    fn reap(&self, waste: Waste) {
+        drop(waste);
+    }
+
+    fn process(&self) -> ProcessFacts {
+        ProcessFacts::default()
+    }
+}
+
+/// Keeps the changes that the engine tells of.
+#[derive(Clone, Default)]
+pub struct Changes(Arc<Mutex<Vec<KeyChange>>>);
+
+impl Changes {
+    /// Takes what was told since the last call.
+    pub fn take(&self) -> Vec<KeyChange> {
+        std::mem::take(&mut self.0.lock().expect("no test panics while holding it"))
+    }
+}
+
+impl Observer for Changes {
+    fn changed(&self, changes: &[KeyChange]) {
+        self.0
+            .lock()
+            .expect("no test panics while holding it")
+            .extend_from_slice(changes);
+    }
+}
+
+/// An engine, one worker and one client.
+pub struct Local {
+    pub engine: Engine,
+    pub worker: WorkerState,
+    pub clock: ManualClock,
+    pub changes: Changes,
+    session: Session,
+    out: Output,
+}
+
+impl Local {
+    /// A fresh engine with the default configuration.
+    pub fn new() -> Self {
+        let changes = Changes::default();
+        let engine = Engine::new(Parts {
+            config: Config::new(Facts { usable_cpus: 1 }),
+            host: Box::new(Nowhere),
+            observer: Some(Box::new(changes.clone())),
+            workers: 1,
+            hash_seeds: [1, 2, 3, 4],
+            identity: Identity {
+                run_id: "0".repeat(40),
+                started_ms: START_MS,
+                config_file: None,
+            },
+        });
+        let worker = WorkerState::new(&engine, 0, 7);
+        let origin = Origin {
+            address: "127.0.0.1:1".into(),
+            local_address: "127.0.0.1:2".into(),
+            local: true,
+        };
+        let session = Session::new(&engine, 1, origin);
+        Self {
+            worker,
+            clock: ManualClock::at_ms(START_MS),
+            changes,
+            session,
+            engine,
+            out: Output::new(),
+        }
+    }
+
+    /// Sends bytes and returns how long the replies are.
+    pub fn receive(&mut self, bytes: &[u8]) -> usize {
+        self.out.clear();
+        let verdict = self.session.received(
+            &self.engine,
+            &mut self.worker,
+            &self.clock,
+            bytes,
+            &mut self.out,
+        );
+        assert_eq!(
+            verdict,
+            Verdict::Open,
+            "the session closed after {:?}",
+            String::from_utf8_lossy(bytes)
+        );
+        self.out.len()
+    }
+
+    /// Sends bytes and returns the reply's bytes.
+    pub fn send(&mut self, bytes: &[u8]) -> Vec<u8> {
+        self.receive(bytes);
+        self.out.to_vec()
+    }
+
+    /// Sends one command.
+    pub fn command(&mut self, arguments: &[&[u8]]) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        weft_resp::RequestWriter::new(&mut bytes).command(arguments);
+        self.send(&bytes)
+    }
+}

@@ -1,0 +1,89 @@
+//! Processors this process may use, and the time it has used on them.
+
+use nix::sys::resource::{UsageWho, getrusage};
+use nix::sys::time::TimeVal;
+
+use crate::cgroup;
+
+/// Processor time used by all threads of this process, in microseconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CpuTime {
+    /// In the program itself.
+    pub user_us: u64,
+    /// In the kernel on its behalf.
+    pub system_us: u64,
+}
+
+/// What this process has used since it started.
+#[must_use]
+pub fn process_time() -> CpuTime {
+    match getrusage(UsageWho::RUSAGE_SELF) {
+        Ok(usage) => CpuTime {
+            user_us: microseconds(usage.user_time()),
+            system_us: microseconds(usage.system_time()),
+        },
+        Err(_) => CpuTime::default(),
+    }
+}
+
+fn microseconds(time: TimeVal) -> u64 {
+    u64::try_from(time.tv_sec()).unwrap_or(0) * 1_000_000
+        + u64::try_from(time.tv_usec()).unwrap_or(0)
+}
+
+/// How many processors the affinity mask allows. At least 1.
+#[must_use]
+pub fn affinity_count() -> usize {
+    let allowed = rustix::thread::sched_getaffinity(None).map_or(0, |set| set.count() as usize);
+    allowed.max(1)
+}
+
+/// How many processors this process can really keep busy: what the affinity mask allows, and no more than the control
+/// group's quota rounded up. At least 1.
+#[must_use]
+pub fn usable_count() -> usize {
+    usable(affinity_count(), cgroup::limits().processors)
+}
+
+fn usable(allowed: usize, quota: Option<f64>) -> usize {
+    match quota {
+        Some(quota) => allowed.min(quota.ceil() as usize).max(1),
+        None => allowed.max(1),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_quota_is_rounded_up_and_never_widens_the_mask() {
+        assert_eq!(usable(8, None), 8);
+        assert_eq!(usable(8, Some(1.5)), 2);
+        assert_eq!(usable(2, Some(16.0)), 2);
+        assert_eq!(usable(4, Some(0.1)), 1);
+    }
+
+    #[test]
+    fn time_grows_with_work() {
+        let before = process_time();
+        let mut sum = 0_u64;
+        // Until the kernel's accounting shows it: at most a few milliseconds of work.
+        while process_time().user_us == before.user_us {
+            sum = (0..100_000_u64).fold(sum, |sum, value| {
+                std::hint::black_box(sum.wrapping_mul(31).wrapping_add(value))
+            });
+        }
+        let after = process_time();
+        assert!(
+            after.user_us > before.user_us && after.system_us >= before.system_us,
+            "{after:?} {sum}"
+        );
+    }
+
+    #[test]
+    fn the_mask_agrees_with_the_standard_library() {
+        assert!(affinity_count() >= 1);
+        assert!(usable_count() <= affinity_count());
+    }
+}

@@ -1,0 +1,571 @@
+//! The driver for epoll: readiness turned into completions.
+//!
+//! Every connection is registered once, edge-triggered, for input and hang-up; whether it is readable is remembered
+//! here, so pausing, resuming and bounded shares cost no system call. Interest in output is registered when the kernel
+//! first refuses bytes and then stays.
+//!
+//! Invariants: a connection that is open, wants bytes, and is known to be readable, is in `receive_again` or about to be
+//! received from; one with output it has not tried to send is in `outgoing`; one that ended is in `ended` once.
+
+mod receive;
+mod send;
+
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::Arc;
+use std::time::Duration;
+
+use rustix::event::Timespec;
+use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
+use rustix::io::Errno;
+use rustix::net::{SocketFlags, acceptfrom_with};
+use weft_rope::Output;
+
+use crate::clock::monotonic_ns;
+use crate::connections::Connections;
+use crate::driver::{
+    Close, CloseReason, ConnectionId, Driver, DriverOptions, Handler, ListenerId, PeerAddress,
+    TimerId, TimerToken, TurnReport,
+};
+use crate::filter::{Filter, Filtered};
+use crate::listen::Listener;
+use crate::timers::Timers;
+use crate::wake::{Bell, Waker};
+
+/// Drives connections with epoll.
+pub struct EpollDriver {
+    epoll: OwnedFd,
+    bell: Arc<Bell>,
+    options: DriverOptions,
+    connections: Connections<Connection>,
+    listeners: Vec<Option<Accepting>>,
+    /// The earliest `resume_at_ns` of a listener.
+    accept_again_ns: Option<u64>,
+    timers: Timers,
+    events: Vec<Event>,
+    /// The one receive buffer; lent to the handler during `received`.
+    buffer: Vec<u8>,
+    /// What a filter made of the receive buffer.
+    plain: Vec<u8>,
+    /// Connections with output to try to send at the end of the turn, each once.
+    outgoing: Vec<ConnectionId>,
+    /// Readable connections whose share of a turn was used up, or that were resumed; each once.
+    receive_again: Vec<ConnectionId>,
+    /// Connections that are over and whose handler has to be told.
+    ended: Vec<(ConnectionId, Ending)>,
+    /// Empty outputs with a buffer, exchanged for full ones in `send`.
+    spare_outputs: Vec<Output>,
+    turn_started_ns: u64,
+    report: TurnReport,
+}
+
+struct Connection {
+    /// None once it is over.
+    socket: Option<OwnedFd>,
+    state: State,
+    output: Output,
+    filter: Option<Box<Filtered>>,
+}
+
+#[derive(Clone, Copy, Default)]
+struct State {
+    /// An edge said that bytes, or the end of them, may be waiting.
+    readable: bool,
+    /// The peer has ended its side, or an error is pending: receive until that shows.
+    peer_ended: bool,
+    /// Neither direction works any more; received bytes may be waiting.
+    dead: bool,
+    /// The end of input was reached and reported.
+    input_ended: bool,
+    paused: bool,
+    hang_up_told: bool,
+    in_receive_again: bool,
+    in_outgoing: bool,
+    /// Output was left after an attempt to send it: its progress is reported.
+    behind: bool,
+    /// The kernel has refused bytes: wait until it reports room.
+    backed_up: bool,
+    /// Output readiness is part of the registration.
+    output_registered: bool,
+    close_after_flush: bool,
+    releasing: bool,
+}
+
+impl State {
+    /// Bytes may be delivered.
+    fn open_for_input(&self) -> bool {
+        !(self.paused || self.input_ended || self.close_after_flush || self.releasing)
+    }
+}
+
+enum Ending {
+    Closed(CloseReason),
+    Released(OwnedFd, Option<Box<dyn Filter>>),
+}
+
+struct Accepting {
+    listener: Listener,
+    /// Set while descriptors or memory are short: not registered until then.
+    resume_at_ns: Option<u64>,
+}
+
+/// A connection's event tag is its id, whose upper half is at least 1. A listener's is its number, which has no upper
+/// half. This one's slot is no connection's.
+const BELL_TAG: u64 = u64::MAX;
+
+/// Connections accepted from one listener per turn.
+const ACCEPTS_PER_TURN: usize = 64;
+
+/// How long a listener rests after the process ran out of descriptors or memory.
+const ACCEPT_BACK_OFF_NS: u64 = 100_000_000;
+
+/// Outputs kept for `send` to exchange, each with a buffer of at most 64 KiB.
+const SPARE_OUTPUTS: usize = 64;
+
+const INPUT: EventFlags = EventFlags::IN
+    .union(EventFlags::RDHUP)
+    .union(EventFlags::ET);
+const INPUT_AND_OUTPUT: EventFlags = INPUT.union(EventFlags::OUT);
+
+impl EpollDriver {
+    /// A driver with nothing in it.
+    pub fn new(options: DriverOptions) -> io::Result<EpollDriver> {
+        let epoll = epoll::create(CreateFlags::CLOEXEC)?;
+        let bell = Bell::new()?;
+        epoll::add(
+            &epoll,
+            bell.descriptor(),
+            EventData::new_u64(BELL_TAG),
+            EventFlags::IN | EventFlags::ET,
+        )?;
+        Ok(EpollDriver {
+            epoll,
+            bell,
+            options,
+            connections: Connections::new(),
+            listeners: Vec::new(),
+            accept_again_ns: None,
+            timers: Timers::default(),
+            events: Vec::with_capacity(options.events.max(1)),
+            buffer: vec![0; options.receive_buffer.max(1)],
+            plain: Vec::new(),
+            outgoing: Vec::new(),
+            receive_again: Vec::new(),
+            ended: Vec::new(),
+            spare_outputs: Vec::new(),
+            turn_started_ns: monotonic_ns(),
+            report: TurnReport::default(),
+        })
+    }
+}
+
+impl Driver for EpollDriver {
+    fn add_listener(&mut self, listener: Listener) -> io::Result<ListenerId> {
+        let id = ListenerId(self.listeners.len() as u32);
+        self.register_listener(id, &listener)?;
+        self.listeners.push(Some(Accepting {
+            listener,
+            resume_at_ns: None,
+        }));
+        Ok(id)
+    }
+
+    fn remove_listener(&mut self, listener: ListenerId) -> Option<Listener> {
+        let accepting = self.listeners.get_mut(listener.0 as usize)?.take()?;
+        if accepting.resume_at_ns.is_none() {
+            // The listener may live on elsewhere, so closing it would not end the registration. It was registered, so
+            // this does not fail.
+            let _ = epoll::delete(&self.epoll, accepting.listener.as_fd());
+        }
+        Some(accepting.listener)
+    }
+
+    fn listener(&self, listener: ListenerId) -> Option<&Listener> {
+        Some(&self.listeners.get(listener.0 as usize)?.as_ref()?.listener)
+    }
+
+    fn adopt(
+        &mut self,
+        socket: OwnedFd,
+        filter: Option<Box<dyn Filter>>,
+    ) -> io::Result<ConnectionId> {
+        let filtered = filter.is_some();
+        let id = self.connections.insert(Connection {
+            socket: None,
+            state: State::default(),
+            output: Output::new(),
+            filter: filter.map(|filter| Box::new(Filtered::new(filter))),
+        });
+        if let Err(error) = epoll::add(
+            &self.epoll,
+            &socket,
+            EventData::new_u64(id.to_bits()),
+            INPUT,
+        ) {
+            self.connections.remove(id);
+            return Err(error.into());
+        }
+        let connection = self.connections.find_mut(id).expect("just inserted");
+        connection.socket = Some(socket);
+        if filtered {
+            self.plan_output(id);
+        }
+        Ok(id)
+    }
+
+    fn release(&mut self, id: ConnectionId) {
+        if let Some(connection) = self.connections.find_mut(id)
+            && connection.socket.is_some()
+            && !connection.state.close_after_flush
+        {
+            connection.state.releasing = true;
+            // The end of the turn finds nothing left to send, now or later.
+            self.plan_output(id);
+        }
+    }
+
+    fn send(&mut self, id: ConnectionId, output: &mut Output) {
+        let Some(connection) = self.connections.find_mut(id) else {
+            return output.clear();
+        };
+        if connection.socket.is_none() || connection.state.close_after_flush {
+            return output.clear();
+        }
+        if output.is_empty() {
+            return;
+        }
+        if connection.output.is_empty()
+            && let Some(spare) = self.spare_outputs.pop()
+        {
+            connection.output = spare;
+        }
+        connection.output.append(output);
+        if !connection.state.backed_up {
+            self.plan_output(id);
+        }
+    }
+
+    fn pending_output(&self, id: ConnectionId) -> usize {
+        match self.connections.find(id) {
+            Some(connection) => {
+                connection.output.len()
+                    + connection
+                        .filter
+                        .as_ref()
+                        .map_or(0, |filtered| filtered.unsent().len())
+            }
+            None => 0,
+        }
+    }
+
+    fn pause_receive(&mut self, id: ConnectionId) {
+        if let Some(connection) = self.connections.find_mut(id) {
+            connection.state.paused = true;
+        }
+    }
+
+    fn resume_receive(&mut self, id: ConnectionId) {
+        if let Some(connection) = self.connections.find_mut(id)
+            && connection.state.paused
+        {
+            connection.state.paused = false;
+            if connection.state.readable && !connection.state.in_receive_again {
+                connection.state.in_receive_again = true;
+                self.receive_again.push(id);
+            }
+        }
+    }
+
+    fn close(&mut self, id: ConnectionId, close: Close) {
+        let Some(connection) = self.connections.find_mut(id) else {
+            return;
+        };
+        if connection.socket.is_none() {
+            return;
+        }
+        match close {
+            Close::Now => self.finish(id, CloseReason::Local),
+            Close::AfterFlush => {
+                connection.state.close_after_flush = true;
+                connection.state.releasing = false;
+                if !connection.state.backed_up {
+                    self.plan_output(id);
+                }
+            }
+        }
+    }
+
+    fn arm_timer(&mut self, deadline_ns: u64, token: TimerToken) -> TimerId {
+        self.timers.arm(deadline_ns, token)
+    }
+
+    fn cancel_timer(&mut self, timer: TimerId) -> bool {
+        self.timers.cancel(timer)
+    }
+
+    fn turn_started_ns(&self) -> u64 {
+        self.turn_started_ns
+    }
+
+    fn connections(&self) -> usize {
+        self.connections.len()
+    }
+
+    fn waker(&self) -> Waker {
+        self.bell.waker()
+    }
+
+    fn turn<H: Handler<Self>>(
+        &mut self,
+        handler: &mut H,
+        timeout: Option<Duration>,
+    ) -> io::Result<TurnReport> {
+        self.report = TurnReport::default();
+        let mut events = std::mem::take(&mut self.events);
+        let notified = match self.wait(&mut events, timeout) {
+            Ok(notified) => notified,
+            Err(error) => {
+                self.events = events;
+                return Err(error);
+            }
+        };
+        self.report.events = events.len() as u32;
+        let leftovers = std::mem::take(&mut self.receive_again);
+
+        if notified {
+            handler.woken(self);
+        }
+        self.fire_timers(handler);
+        for event in &events {
+            let (tag, flags) = (event.data.u64(), event.flags);
+            if tag == BELL_TAG {
+                // `wait` has dealt with it.
+            } else if tag <= u64::from(u32::MAX) {
+                self.accept(handler, ListenerId(tag as u32));
+            } else {
+                self.connection_event(handler, ConnectionId::from_bits(tag), flags);
+            }
+        }
+        events.clear();
+        self.events = events;
+        self.accept_again(handler);
+        self.receive_leftovers(handler, leftovers);
+        self.deliver_ended(handler);
+
+        handler.turn_end(self);
+        self.send_outgoing(handler);
+        self.deliver_ended(handler);
+        Ok(self.report)
+    }
+}
+
+impl EpollDriver {
+    /// Fills `events`, sleeping if there is nothing else to do. True: the waker was used.
+    fn wait(&mut self, events: &mut Vec<Event>, timeout: Option<Duration>) -> io::Result<bool> {
+        let left_over =
+            !(self.receive_again.is_empty() && self.outgoing.is_empty() && self.ended.is_empty());
+        let mut patience_ns = match timeout {
+            _ if left_over => 0,
+            Some(timeout) => u64::try_from(timeout.as_nanos()).unwrap_or(u64::MAX),
+            None => u64::MAX,
+        };
+        let mut fell_asleep_ns = 0;
+        if patience_ns > 0 {
+            fell_asleep_ns = monotonic_ns();
+            let deadlines = [self.timers.next_deadline_ns(), self.accept_again_ns];
+            if let Some(deadline) = deadlines.into_iter().flatten().min() {
+                patience_ns = patience_ns.min(deadline.saturating_sub(fell_asleep_ns));
+            }
+        }
+        let sleeps = patience_ns > 0 && self.bell.flag.prepare_sleep();
+        let patience = match patience_ns {
+            _ if !sleeps => Some(Timespec {
+                tv_sec: 0,
+                tv_nsec: 0,
+            }),
+            u64::MAX => None,
+            // Rounded up to milliseconds by the system call, so that it never returns early.
+            _ => Some(Timespec {
+                tv_sec: (patience_ns / 1_000_000_000).min(PATIENCE_SECONDS_MAX) as i64,
+                tv_nsec: (patience_ns % 1_000_000_000) as i64,
+            }),
+        };
+        events.clear();
+        let result = epoll::wait(
+            &self.epoll,
+            rustix::buffer::spare_capacity(events),
+            patience.as_ref(),
+        );
+        let notified = self.bell.flag.wake_up();
+        self.turn_started_ns = monotonic_ns();
+        if sleeps {
+            self.report.asleep_ns = self.turn_started_ns - fell_asleep_ns;
+        }
+        match result {
+            Ok(_) | Err(Errno::INTR) => Ok(notified),
+            Err(error) => {
+                if notified {
+                    // Told again next time.
+                    self.bell.flag.notify();
+                }
+                Err(error.into())
+            }
+        }
+    }
+
+    fn fire_timers<H: Handler<Self>>(&mut self, handler: &mut H) {
+        let horizon = self.timers.horizon();
+        while let Some(token) = self.timers.pop_due(self.turn_started_ns, horizon) {
+            handler.timer(self, token);
+        }
+    }
+
+    fn register_listener(&self, id: ListenerId, listener: &Listener) -> io::Result<()> {
+        let tag = EventData::new_u64(u64::from(id.0));
+        Ok(epoll::add(
+            &self.epoll,
+            listener.as_fd(),
+            tag,
+            EventFlags::IN,
+        )?)
+    }
+
+    fn accept<H: Handler<Self>>(&mut self, handler: &mut H, id: ListenerId) {
+        for _ in 0..ACCEPTS_PER_TURN {
+            // A callback may have removed it.
+            let Some(Some(accepting)) = self.listeners.get_mut(id.0 as usize) else {
+                return;
+            };
+            match acceptfrom_with(
+                accepting.listener.as_fd(),
+                SocketFlags::CLOEXEC | SocketFlags::NONBLOCK,
+            ) {
+                Ok((socket, address)) => {
+                    self.report.accepts += 1;
+                    let peer = match address.map(std::net::SocketAddr::try_from) {
+                        Some(Ok(address)) => PeerAddress::Internet(address),
+                        _ => PeerAddress::Unix,
+                    };
+                    handler.accepted(self, id, socket, peer);
+                }
+                Err(Errno::AGAIN) => return,
+                Err(error @ (Errno::MFILE | Errno::NFILE | Errno::NOBUFS | Errno::NOMEM)) => {
+                    let resume_at_ns = self.turn_started_ns + ACCEPT_BACK_OFF_NS;
+                    // Registered until now, so this does not fail.
+                    let _ = epoll::delete(&self.epoll, accepting.listener.as_fd());
+                    accepting.resume_at_ns = Some(resume_at_ns);
+                    self.accept_again_ns = Some(
+                        self.accept_again_ns
+                            .map_or(resume_at_ns, |at| at.min(resume_at_ns)),
+                    );
+                    return handler.accept_failed(self, id, error.into());
+                }
+                // Anything else is about the one connection that was not accepted: its network failed or its peer gave
+                // up before it was taken.
+                Err(_) => {}
+            }
+        }
+    }
+
+    /// Registers the listeners whose rest is over.
+    fn accept_again<H: Handler<Self>>(&mut self, handler: &mut H) {
+        if self
+            .accept_again_ns
+            .is_none_or(|at| at > self.turn_started_ns)
+        {
+            return;
+        }
+        self.accept_again_ns = None;
+        for index in 0..self.listeners.len() {
+            let Some(Accepting {
+                listener,
+                resume_at_ns: Some(at),
+            }) = &self.listeners[index]
+            else {
+                continue;
+            };
+            let (id, mut at) = (ListenerId(index as u32), *at);
+            if at <= self.turn_started_ns {
+                match self.register_listener(id, listener) {
+                    Ok(()) => {
+                        self.listeners[index]
+                            .as_mut()
+                            .expect("still there")
+                            .resume_at_ns = None;
+                        continue;
+                    }
+                    Err(error) => {
+                        at = self.turn_started_ns + ACCEPT_BACK_OFF_NS;
+                        self.listeners[index]
+                            .as_mut()
+                            .expect("still there")
+                            .resume_at_ns = Some(at);
+                        handler.accept_failed(self, id, error);
+                    }
+                }
+            }
+            self.accept_again_ns =
+                Some(self.accept_again_ns.map_or(at, |earliest| earliest.min(at)));
+        }
+    }
+
+    fn connection_event<H: Handler<Self>>(
+        &mut self,
+        handler: &mut H,
+        id: ConnectionId,
+        flags: EventFlags,
+    ) {
+        // An event that was reported together with the one whose callback ended the connection finds nothing here.
+        let Some(connection) = self.connections.find_mut(id) else {
+            return;
+        };
+        let state = &mut connection.state;
+        let input = flags
+            .intersects(EventFlags::IN | EventFlags::RDHUP | EventFlags::HUP | EventFlags::ERR);
+        state.readable |= input;
+        state.peer_ended |= flags.intersects(EventFlags::RDHUP | EventFlags::HUP | EventFlags::ERR);
+        state.dead |= flags.contains(EventFlags::HUP);
+        let shared_turn = state.in_receive_again;
+        if state.output_registered
+            && flags.intersects(EventFlags::OUT | EventFlags::HUP | EventFlags::ERR)
+        {
+            self.writable(handler, id, !input);
+        }
+        // One that is also left over from the last turn gets its share there.
+        if input && !shared_turn {
+            self.receive(handler, id);
+        }
+    }
+
+    /// Takes the connection down and notes the handler's `closed`.
+    fn finish(&mut self, id: ConnectionId, reason: CloseReason) {
+        let Some(connection) = self.connections.find_mut(id) else {
+            return;
+        };
+        let Some(socket) = connection.socket.take() else {
+            return;
+        };
+        connection.output = Output::new();
+        connection.filter = None;
+        // Closing ends the registration: nobody else holds this descriptor.
+        drop(socket);
+        self.ended.push((id, Ending::Closed(reason)));
+    }
+
+    fn deliver_ended<H: Handler<Self>>(&mut self, handler: &mut H) {
+        if self.ended.is_empty() {
+            return;
+        }
+        // What ends during these callbacks is told in the next round, so that the turn stays finite.
+        for (id, ending) in std::mem::take(&mut self.ended) {
+            self.connections.remove(id);
+            match ending {
+                Ending::Closed(reason) => handler.closed(self, id, reason),
+                Ending::Released(socket, filter) => handler.released(self, id, socket, filter),
+            }
+        }
+    }
+}
+
+/// The longest wait asked of the system call, whose milliseconds are 32 bits wide. The caller just waits again.
+const PATIENCE_SECONDS_MAX: u64 = 1_000_000;

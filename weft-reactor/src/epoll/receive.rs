@@ -1,0 +1,268 @@
+//! Receiving: from a readable connection to the handler's callbacks.
+
+use std::io;
+
+use rustix::io::Errno;
+use rustix::net::{RecvFlags, recv, sockopt};
+
+use super::{EpollDriver, State};
+use crate::driver::{CloseReason, ConnectionId, Handler};
+
+/// What one look at a connection came to.
+enum Received {
+    /// So many bytes, and whether the room for them was filled.
+    Bytes {
+        count: usize,
+        full: bool,
+    },
+    Nothing,
+    End,
+    Failed(Errno),
+}
+
+impl EpollDriver {
+    /// Receives until the connection has no more, wants no more or has had its share.
+    pub(super) fn receive<H: Handler<Self>>(&mut self, handler: &mut H, id: ConnectionId) {
+        let mut direct = 0;
+        loop {
+            let Some(connection) = self.connections.find_mut(id) else {
+                return;
+            };
+            let Some(socket) = &connection.socket else {
+                return;
+            };
+            if !connection.state.open_for_input() {
+                return self.notice_hang_up(handler, id);
+            }
+            let mut used_up = false;
+            let received = if connection.filter.is_some() {
+                let received = outcome(
+                    recv(socket, &mut self.buffer[..], RecvFlags::DONTWAIT),
+                    self.buffer.len(),
+                );
+                if let Received::Bytes { count, .. } = received {
+                    self.count_received(count);
+                    used_up = true;
+                    self.deliver_filtered(handler, id, count);
+                }
+                received
+            } else if let Some(target) = handler
+                .receive_target(id)
+                .filter(|target| !target.is_empty())
+            {
+                let room = target.len();
+                let received = outcome(recv(socket, target, RecvFlags::DONTWAIT), room);
+                if let Received::Bytes { count, .. } = received {
+                    self.count_received(count);
+                    direct += count;
+                    used_up = direct >= self.options.direct_share;
+                    handler.received_direct(self, id, count);
+                }
+                received
+            } else {
+                let received = outcome(
+                    recv(socket, &mut self.buffer[..], RecvFlags::DONTWAIT),
+                    self.buffer.len(),
+                );
+                if let Received::Bytes { count, .. } = received {
+                    self.count_received(count);
+                    used_up = true;
+                    let mut buffer = std::mem::take(&mut self.buffer);
+                    handler.received(self, id, &mut buffer[..count]);
+                    self.buffer = buffer;
+                }
+                received
+            };
+            let Some(connection) = self.connections.find_mut(id) else {
+                return;
+            };
+            match received {
+                // A stream socket that gave less than there was room for has no more: the next byte makes a new edge.
+                // The end of the stream, once reported, does not.
+                Received::Bytes { full: false, .. } if !connection.state.peer_ended => {
+                    connection.state.readable = false;
+                    return;
+                }
+                Received::Bytes { full: true, .. } if used_up => return self.plan_receive(id),
+                Received::Bytes { .. } => {}
+                Received::Nothing => {
+                    connection.state.readable = false;
+                    return;
+                }
+                Received::End => {
+                    connection.state.readable = false;
+                    return self.end_input(handler, id);
+                }
+                Received::Failed(error) => return self.fail(id, error.into()),
+            }
+        }
+    }
+
+    /// Receives from the connections left over from the last turn.
+    pub(super) fn receive_leftovers<H: Handler<Self>>(
+        &mut self,
+        handler: &mut H,
+        leftovers: Vec<ConnectionId>,
+    ) {
+        for &id in &leftovers {
+            if let Some(connection) = self.connections.find_mut(id) {
+                connection.state.in_receive_again = false;
+                self.receive(handler, id);
+            }
+        }
+        // Keeps the list's memory, unless callbacks have begun a new one.
+        if self.receive_again.capacity() == 0 {
+            self.receive_again = leftovers;
+            self.receive_again.clear();
+        }
+    }
+
+    fn plan_receive(&mut self, id: ConnectionId) {
+        if let Some(connection) = self.connections.find_mut(id)
+            && !connection.state.in_receive_again
+        {
+            connection.state.in_receive_again = true;
+            self.receive_again.push(id);
+        }
+    }
+
+    fn count_received(&mut self, count: usize) {
+        self.report.receives += 1;
+        self.report.bytes_received += count as u64;
+    }
+
+    /// Passes the first `count` bytes of the receive buffer through the connection's filter to the handler.
+    fn deliver_filtered<H: Handler<Self>>(
+        &mut self,
+        handler: &mut H,
+        id: ConnectionId,
+        count: usize,
+    ) {
+        let Some(connection) = self.connections.find_mut(id) else {
+            return;
+        };
+        let Some(filtered) = &mut connection.filter else {
+            return;
+        };
+        let mut plain = std::mem::take(&mut self.plain);
+        let result = filtered.inbound(&self.buffer[..count], &mut plain);
+        let ended = filtered.filter.input_ended();
+        if !filtered.unsent().is_empty() || !connection.output.is_empty() {
+            self.plan_output(id);
+        }
+        let mut rest = &mut plain[..];
+        while !rest.is_empty()
+            && self
+                .connections
+                .find(id)
+                .is_some_and(|connection| connection.socket.is_some())
+        {
+            match handler
+                .receive_target(id)
+                .filter(|target| !target.is_empty())
+            {
+                Some(target) => {
+                    let count = target.len().min(rest.len());
+                    target[..count].copy_from_slice(&rest[..count]);
+                    rest = &mut rest[count..];
+                    handler.received_direct(self, id, count);
+                }
+                None => {
+                    handler.received(self, id, rest);
+                    break;
+                }
+            }
+        }
+        plain.clear();
+        if plain.capacity() <= 4 * self.options.receive_buffer {
+            self.plain = plain;
+        }
+        match result {
+            Ok(()) if ended => self.end_input(handler, id),
+            Ok(()) => {}
+            Err(error) => self.fail_filter(id, error),
+        }
+    }
+
+    /// All input was delivered: tells the handler, once.
+    fn end_input<H: Handler<Self>>(&mut self, handler: &mut H, id: ConnectionId) {
+        let Some(connection) = self.connections.find_mut(id) else {
+            return;
+        };
+        if connection.socket.is_none() || connection.state.input_ended {
+            return;
+        }
+        connection.state.input_ended = true;
+        handler.end_of_input(self, id);
+    }
+
+    /// A connection that takes no input has an event: looks whether the peer left.
+    fn notice_hang_up<H: Handler<Self>>(&mut self, handler: &mut H, id: ConnectionId) {
+        let Some(connection) = self.connections.find_mut(id) else {
+            return;
+        };
+        let Some(socket) = &connection.socket else {
+            return;
+        };
+        let state = &mut connection.state;
+        if !state.peer_ended {
+            return;
+        }
+        if state.dead
+            && let Ok(Err(error)) = sockopt::socket_error(socket)
+        {
+            return self.fail(id, error.into());
+        }
+        if state.input_ended || state.close_after_flush || state.releasing {
+            // Nobody waits for what is unread, and nothing can be sent to a peer that is gone.
+            if state.dead {
+                self.finish_orderly(id);
+            }
+        } else if !state.hang_up_told {
+            state.hang_up_told = true;
+            handler.hung_up(self, id);
+        }
+    }
+
+    /// Ends a connection whose end was asked for: by this side, or by the peer if it was first.
+    pub(super) fn finish_orderly(&mut self, id: ConnectionId) {
+        let Some(connection) = self.connections.find(id) else {
+            return;
+        };
+        let State {
+            input_ended,
+            close_after_flush,
+            ..
+        } = connection.state;
+        let reason = if close_after_flush && !input_ended {
+            CloseReason::Local
+        } else {
+            CloseReason::Peer
+        };
+        self.finish(id, reason);
+    }
+
+    /// The system reported an error on the connection. One that was closing, or whose peer had ended, ends as such.
+    pub(super) fn fail(&mut self, id: ConnectionId, error: io::Error) {
+        let Some(connection) = self.connections.find(id) else {
+            return;
+        };
+        if connection.state.close_after_flush || connection.state.input_ended {
+            self.finish_orderly(id);
+        } else {
+            self.finish(id, CloseReason::Error(error));
+        }
+    }
+}
+
+fn outcome(result: Result<(usize, usize), Errno>, room: usize) -> Received {
+    match result {
+        Ok((0, _)) => Received::End,
+        Ok((count, _)) => Received::Bytes {
+            count,
+            full: count == room,
+        },
+        Err(Errno::AGAIN) => Received::Nothing,
+        Err(error) => Received::Failed(error),
+    }
+}

@@ -1,0 +1,143 @@
+//! What the engine cannot do itself, done: files, changed parameters, facts about the process.
+//!
+//! Called from any worker, with the configuration locked: nothing here may look at it.
+
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::mpsc::channel;
+
+use weft_engine::action::{Host, ProcessFacts, Waste};
+use weft_engine::config::{Change, ParameterId, SetError, Settings};
+
+use crate::descriptor_limit;
+use crate::listeners::TcpPlan;
+use crate::log::{Log, system_text};
+use crate::messages::{Mailbox, ToAcceptor};
+use crate::reaper::Reaper;
+use crate::{allocator, files};
+
+/// The engine's way out.
+pub struct ServerHost {
+    log: Arc<Log>,
+    acceptor: Mailbox<ToAcceptor>,
+    reaper: Reaper,
+    operating_system: String,
+    executable: String,
+    allocator: String,
+    io_driver: &'static str,
+}
+
+impl ServerHost {
+    /// With ways to the threads that do the work.
+    pub fn new(
+        log: Arc<Log>,
+        acceptor: Mailbox<ToAcceptor>,
+        reaper: Reaper,
+        io_driver: &'static str,
+    ) -> Self {
+        let executable = weft_os::process::executable().unwrap_or_default();
+        Self {
+            log,
+            acceptor,
+            reaper,
+            operating_system: weft_os::process::operating_system(),
+            executable: executable.to_string_lossy().into_owned(),
+            allocator: allocator::name(),
+            io_driver,
+        }
+    }
+
+    /// Each step can be taken back, or does no harm if a later one fails.
+    fn try_out(&self, changes: &[Change], settings: &Settings) -> Result<(), SetError> {
+        let changed = |id| changes.iter().any(|change| change.id == id);
+        if changed(ParameterId::Maxclients) {
+            let clients = settings.maxclients();
+            let possible = descriptor_limit::secure(clients, &self.log);
+            if possible < clients {
+                return Err(SetError::failed(
+                    ParameterId::Maxclients,
+                    SetError::too_many_clients(possible),
+                ));
+            }
+        }
+        let before = std::env::current_dir();
+        if changed(ParameterId::Dir) {
+            files::enter_folder(settings.dir())
+                .map_err(|error| SetError::failed(ParameterId::Dir, system_text(&error)))?;
+        }
+        let moved = self.move_listeners(changes, settings);
+        if moved.is_err()
+            && changed(ParameterId::Dir)
+            && let Ok(before) = before
+        {
+            let _ = std::env::set_current_dir(before);
+        }
+        moved
+    }
+
+    fn move_listeners(&self, changes: &[Change], settings: &Settings) -> Result<(), SetError> {
+        // Both parameters make one plan; the error names the one that was changed first.
+        let refusal = changes.iter().find_map(|change| match change.id {
+            ParameterId::Bind => Some(SetError::failed(change.id, SetError::CANNOT_BIND)),
+            ParameterId::Port => Some(SetError::failed(change.id, SetError::CANNOT_LISTEN)),
+            _ => None,
+        });
+        let Some(refusal) = refusal else {
+            return Ok(());
+        };
+        let (reply, result) = channel();
+        self.acceptor
+            .post(ToAcceptor::Rebind(TcpPlan::of(settings), reply));
+        // The acceptor waits for nobody. If it has ended, so will the server.
+        match result.recv() {
+            Ok(Ok(())) => Ok(()),
+            Ok(Err(_)) | Err(_) => Err(refusal),
+        }
+    }
+}
+
+impl Host for ServerHost {
+    fn read_file(&self, path: &Path) -> io::Result<Vec<u8>> {
+        std::fs::read(path)
+    }
+
+    fn replace_file(&self, path: &Path, bytes: &[u8]) -> io::Result<()> {
+        files::replace(path, bytes)
+    }
+
+    fn apply(&self, changes: &[Change], settings: &Settings) -> Result<(), SetError> {
+        self.try_out(changes, settings)?;
+        for change in changes {
+            match change.id {
+                ParameterId::TcpKeepalive => {
+                    self.acceptor
+                        .post(ToAcceptor::KeepAlive(settings.tcp_keepalive_seconds()));
+                }
+                ParameterId::Loglevel => self.log.set_level(settings.loglevel().into()),
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn reap(&self, waste: Waste) {
+        self.reaper.take(waste);
+    }
+
+    fn process(&self) -> ProcessFacts {
+        let time = weft_os::cpu::process_time();
+        ProcessFacts {
+            process_id: weft_os::process::id(),
+            operating_system: self.operating_system.clone(),
+            resident_bytes: weft_os::memory::resident_bytes().unwrap_or(0),
+            total_memory_bytes: weft_os::memory::total_bytes(),
+            allocated_bytes: allocator::allocated_bytes(),
+            user_cpu_us: time.user_us,
+            system_cpu_us: time.system_us,
+            executable: self.executable.clone(),
+            allocator: self.allocator.clone(),
+            io_driver: self.io_driver.to_owned(),
+        }
+    }
+}

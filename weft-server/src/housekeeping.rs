@@ -1,0 +1,146 @@
+//! What a worker does by the clock: removes overdue keys, closes idle clients, gives memory back.
+//!
+//! Owns when that happens. While something happens on the worker, or something has a deadline, it looks around `hz` times
+//! a second; otherwise there is no timer at all, so that an idle server sleeps:
+//!
+//! ```text
+//!  asleep --work_done--> watching: a tick every 1000/hz ms --nothing to watch, quiet for a while--> asleep
+//! ```
+
+use weft_engine::config::Settings;
+use weft_reactor::{Close, Driver, TimerToken};
+
+use crate::allocator;
+use crate::worker::Worker;
+
+/// Overdue keys removed at a time: some 100 microseconds of work. If there are more, the next turn goes on.
+const EXPIRE_BUDGET: usize = 256;
+
+/// Shards whose idle pages are looked for per tick.
+const TRIM_SHARDS: usize = 16;
+
+/// Ticks without work after which free memory is given back and the timer stops.
+const QUIET_TICKS: u32 = 10;
+
+/// The only timer of a worker.
+const TICK: TimerToken = TimerToken(0);
+
+/// When to look around next, and how far the rounds have come.
+#[derive(Default)]
+pub struct Housekeeping {
+    /// Something happened since the last tick.
+    worked: bool,
+    armed: bool,
+    quiet_ticks: u32,
+    /// Shards still to be trimmed in this round, counted down.
+    trim_left: usize,
+    /// The slot of the session table that the search for idle clients has come to.
+    slot: usize,
+}
+
+impl Housekeeping {
+    /// Something happened that may give housekeeping something to do.
+    pub fn work_done(&mut self) {
+        self.worked = true;
+    }
+
+    /// Makes sure that work is followed by a tick.
+    pub fn arm<D: Driver>(&mut self, io: &mut D, settings: &Settings) {
+        if self.worked && !self.armed {
+            self.arm_in(io, period_ns(settings));
+        }
+    }
+
+    fn arm_in<D: Driver>(&mut self, io: &mut D, delay_ns: u64) {
+        self.armed = true;
+        io.arm_timer(io.turn_started_ns() + delay_ns, TICK);
+    }
+
+    /// The timer is due.
+    pub fn tick<D: Driver>(&mut self, worker: &mut Worker, io: &mut D) {
+        self.armed = false;
+        worker.state.refresh_settings(&worker.shared.engine);
+        let more = worker
+            .state
+            .expire(&worker.shared.engine, &worker.clock, EXPIRE_BUDGET);
+        worker.state.hand_over_waste(&worker.shared.engine);
+        self.close_idle(worker, io);
+        self.trim(worker);
+        if std::mem::take(&mut self.worked) {
+            self.quiet_ticks = 0;
+        } else {
+            self.quiet_ticks = self.quiet_ticks.saturating_add(1);
+        }
+        if self.quiet_ticks == QUIET_TICKS {
+            allocator::purge();
+        }
+        if more {
+            self.arm_in(io, 0);
+        } else if self.quiet_ticks < QUIET_TICKS || self.trim_left > 0 || has_deadlines(worker) {
+            self.arm_in(io, period_ns(worker.state.settings()));
+        }
+    }
+
+    /// Looks at a part of the sessions, so that all have been looked at within a second.
+    fn close_idle<D: Driver>(&mut self, worker: &mut Worker, io: &mut D) {
+        let settings = worker.state.settings();
+        let timeout_ns = u64::from(settings.timeout_seconds()) * 1_000_000_000;
+        let share = worker.sessions.slots() / settings.hz().max(1) as usize + 1;
+        for _ in 0..share.min(worker.sessions.slots()) {
+            self.slot = if self.slot + 1 < worker.sessions.slots() {
+                self.slot + 1
+            } else {
+                0
+            };
+            let Some(connected) = worker.sessions.at_slot(self.slot) else {
+                continue;
+            };
+            let id = connected.id;
+            if timeout_ns > 0
+                && io.turn_started_ns().saturating_sub(connected.active_ns) > timeout_ns
+            {
+                worker.shared.log.verbose("Closing idle client");
+                io.close(id, Close::Now);
+            } else {
+                worker.check_output(io, id);
+            }
+        }
+    }
+
+    /// Gives idle pages of some shards back. A round over all shards follows every stretch of work. One worker does it for
+    /// all.
+    fn trim(&mut self, worker: &Worker) {
+        if worker.state.id() != 0 {
+            return;
+        }
+        let keyspace = &worker.shared.engine.keyspace;
+        if self.trim_left == 0 && self.worked {
+            self.trim_left = keyspace.shards();
+        }
+        let count = TRIM_SHARDS.min(self.trim_left);
+        if count == 0 {
+            return;
+        }
+        let inside = keyspace.gate(worker.state.id()).enter();
+        for _ in 0..count {
+            self.trim_left -= 1;
+            keyspace.trim(&inside, self.trim_left);
+        }
+    }
+}
+
+/// Whether time alone can give the worker something to do.
+fn has_deadlines(worker: &Worker) -> bool {
+    let settings = worker.state.settings();
+    let [limit, ..] = settings.client_output_buffer_limits();
+    let watched = settings.timeout_seconds() > 0 || limit.soft_bytes > 0;
+    if watched && !worker.sessions.is_empty() {
+        return true;
+    }
+    let keyspace = &worker.shared.engine.keyspace;
+    (0..keyspace.databases()).any(|database| keyspace.deadline_count(database) > 0)
+}
+
+fn period_ns(settings: &Settings) -> u64 {
+    1_000_000_000 / u64::from(settings.hz().max(1))
+}

@@ -1,0 +1,321 @@
+//! The server's log, in the format that tools which read Redis's log expect:
+//! `PID:ROLE dd Mon yyyy hh:mm:ss.mmm LEVEL message`, local time.
+//!
+//! Owns the level, the destination and the form of a line. A log file is opened anew for every line, so that it can be
+//! rotated by renaming it; a line that cannot be written is lost, never waited for or retried.
+
+use std::fmt::Display;
+use std::fs::OpenOptions;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use jiff::Timestamp;
+use jiff::civil::DateTime;
+use jiff::tz::TimeZone;
+use weft_engine::config::LogLevel;
+
+use crate::syslog::Syslog;
+
+/// How important a line is. A log of some level shows that level and those after it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[repr(u8)]
+pub enum Level {
+    /// For those who work on the server.
+    Debug,
+    /// Every connection.
+    Verbose,
+    /// What an operator wants to know.
+    Notice,
+    /// What an operator has to know.
+    Warning,
+    /// Above every line: a log of this level shows none.
+    Nothing,
+}
+
+impl Level {
+    const fn of(number: u8) -> Self {
+        match number {
+            0 => Self::Debug,
+            1 => Self::Verbose,
+            2 => Self::Notice,
+            3 => Self::Warning,
+            _ => Self::Nothing,
+        }
+    }
+
+    const fn mark(self) -> char {
+        match self {
+            Self::Debug => '.',
+            Self::Verbose => '-',
+            Self::Notice => '*',
+            Self::Warning | Self::Nothing => '#',
+        }
+    }
+}
+
+impl From<LogLevel> for Level {
+    fn from(level: LogLevel) -> Self {
+        match level {
+            LogLevel::Debug => Self::Debug,
+            LogLevel::Verbose => Self::Verbose,
+            LogLevel::Notice => Self::Notice,
+            LogLevel::Warning => Self::Warning,
+            LogLevel::Nothing => Self::Nothing,
+        }
+    }
+}
+
+/// Writes lines to standard output or to a file, and to the system's log if told to.
+pub struct Log {
+    level: AtomicU8,
+    serving: AtomicBool,
+    destination: Mutex<Destination>,
+}
+
+struct Destination {
+    /// None: standard output.
+    file: Option<PathBuf>,
+    syslog: Option<Syslog>,
+}
+
+impl Log {
+    /// A log on standard output, of level "notice".
+    pub const fn to_standard_output() -> Self {
+        Self {
+            level: AtomicU8::new(Level::Notice as u8),
+            serving: AtomicBool::new(false),
+            destination: Mutex::new(Destination {
+                file: None,
+                syslog: None,
+            }),
+        }
+    }
+
+    /// Goes on in another place. The file is created if it does not exist.
+    ///
+    /// # Errors
+    /// Those of opening the file; then nothing has changed.
+    pub fn redirect(&self, file: Option<&Path>, syslog: Option<Syslog>) -> io::Result<()> {
+        if let Some(path) = file {
+            open(path)?;
+        }
+        let mut destination = self
+            .destination
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        *destination = Destination {
+            file: file.map(Path::to_owned),
+            syslog,
+        };
+        Ok(())
+    }
+
+    /// Shows lines of this level and above from now on.
+    pub fn set_level(&self, level: Level) {
+        self.level.store(level as u8, Ordering::Relaxed);
+    }
+
+    /// From now on lines come from a server, not from one that is still starting.
+    pub fn set_serving(&self) {
+        self.serving.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether a line of this level would be shown.
+    pub fn shows(&self, level: Level) -> bool {
+        level >= Level::of(self.level.load(Ordering::Relaxed))
+    }
+
+    /// A line of level "verbose".
+    pub fn verbose(&self, message: impl Display) {
+        self.line(Level::Verbose, message);
+    }
+
+    /// A line of level "notice".
+    pub fn notice(&self, message: impl Display) {
+        self.line(Level::Notice, message);
+    }
+
+    /// A line of level "warning".
+    pub fn warning(&self, message: impl Display) {
+        self.line(Level::Warning, message);
+    }
+
+    /// What a signal brought about: without a time and whatever the level, as Redis has it.
+    pub fn signal(&self, message: impl Display) {
+        let seconds = Timestamp::now().as_second();
+        let message = message.to_string();
+        let line = format!(
+            "{}:signal-handler ({seconds}) {message}\n",
+            std::process::id()
+        );
+        self.write(Level::Notice, &line, &message);
+    }
+
+    /// Text without the parts of a line before the message.
+    pub fn plain(&self, text: &str) {
+        if self.shows(Level::Notice) {
+            self.write(Level::Notice, text, text);
+        }
+    }
+
+    fn line(&self, level: Level, message: impl Display) {
+        if self.shows(level) {
+            let role = if self.serving.load(Ordering::Relaxed) {
+                'M'
+            } else {
+                'C'
+            };
+            let time = local_time(TimeZone::system().to_datetime(Timestamp::now()));
+            let (process, mark) = (std::process::id(), level.mark());
+            let message = message.to_string();
+            self.write(
+                level,
+                &format!("{process}:{role} {time} {mark} {message}\n"),
+                &message,
+            );
+        }
+    }
+
+    /// The system's log gets the message alone: it has its own way of saying who and when.
+    fn write(&self, level: Level, line: &str, message: &str) {
+        // One line at a time: the destination stays locked until it is out.
+        let destination = self
+            .destination
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        let _ = match &destination.file {
+            Some(path) => open(path).and_then(|mut file| file.write_all(line.as_bytes())),
+            None => {
+                let mut output = io::stdout().lock();
+                output
+                    .write_all(line.as_bytes())
+                    .and_then(|()| output.flush())
+            }
+        };
+        if let Some(syslog) = &destination.syslog {
+            syslog.send(level, message);
+        }
+    }
+}
+
+fn open(path: &Path) -> io::Result<std::fs::File> {
+    OpenOptions::new().append(true).create(true).open(path)
+}
+
+fn local_time(now: DateTime) -> String {
+    const MONTHS: [&str; 12] = [
+        "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
+    ];
+    let month = MONTHS[now.month() as usize - 1];
+    let (day, year) = (now.day(), now.year());
+    let (hour, minute, second, millisecond) =
+        (now.hour(), now.minute(), now.second(), now.millisecond());
+    format!("{day:02} {month} {year} {hour:02}:{minute:02}:{second:02}.{millisecond:03}")
+}
+
+/// What the system calls an error, without the number that Rust puts after it.
+pub fn system_text(error: &io::Error) -> String {
+    let text = error.to_string();
+    match text.rfind(" (os error ") {
+        Some(end) => text[..end].to_owned(),
+        None => text,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn written(log: &Log, write: impl FnOnce(&Log)) -> String {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("log");
+        log.redirect(Some(&path), None).unwrap();
+        write(log);
+        std::fs::read_to_string(path).unwrap()
+    }
+
+    #[test]
+    fn times_have_fixed_widths_and_english_months() {
+        let moment: DateTime = "2026-03-05T04:06:07.089".parse().unwrap();
+        assert_eq!(local_time(moment), "05 Mar 2026 04:06:07.089");
+    }
+
+    #[test]
+    fn a_line_carries_process_role_time_and_mark() {
+        let log = Log::to_standard_output();
+        let text = written(&log, |log| {
+            log.notice("starting");
+            log.set_serving();
+            log.warning(format_args!("trouble {}", 7));
+            log.verbose("unseen");
+        });
+        let lines: Vec<&str> = text.lines().collect();
+        let id = std::process::id();
+        assert_eq!(lines.len(), 2);
+        assert!(
+            lines[0].starts_with(&format!("{id}:C ")) && lines[0].ends_with(" * starting"),
+            "{}",
+            lines[0]
+        );
+        assert!(
+            lines[1].starts_with(&format!("{id}:M ")) && lines[1].ends_with(" # trouble 7"),
+            "{}",
+            lines[1]
+        );
+        let time = lines[0]
+            .split_once(' ')
+            .unwrap()
+            .1
+            .strip_suffix(" * starting")
+            .unwrap();
+        assert_eq!(time.len(), "05 Mar 2026 04:06:07.089".len());
+    }
+
+    #[test]
+    fn the_level_decides_what_is_shown() {
+        for (level, marks) in [
+            (Level::Debug, "-*#"),
+            (Level::Verbose, "-*#"),
+            (Level::Notice, "*#"),
+            (Level::Warning, "#"),
+            (Level::Nothing, ""),
+        ] {
+            let log = Log::to_standard_output();
+            log.set_level(level);
+            let text = written(&log, |log| {
+                log.verbose("");
+                log.notice("");
+                log.warning("");
+            });
+            let seen: String = text
+                .lines()
+                .filter_map(|line| line.trim_end().chars().last())
+                .collect();
+            assert_eq!(seen, marks, "{level:?}");
+        }
+    }
+
+    #[test]
+    fn a_file_that_was_renamed_is_created_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("log");
+        let log = Log::to_standard_output();
+        log.redirect(Some(&path), None).unwrap();
+        log.notice("one");
+        std::fs::rename(&path, folder.path().join("log.1")).unwrap();
+        log.notice("two");
+        let text = std::fs::read_to_string(&path).unwrap();
+        assert!(text.ends_with("two\n") && text.lines().count() == 1);
+    }
+
+    #[test]
+    fn system_errors_are_quoted_without_their_number() {
+        assert_eq!(
+            system_text(&io::Error::from_raw_os_error(98)),
+            "Address already in use"
+        );
+        assert_eq!(system_text(&io::Error::other("as it is")), "as it is");
+    }
+}

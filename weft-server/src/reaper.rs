@@ -1,0 +1,74 @@
+//! The thread that frees what is large, so that no worker stops for it.
+//!
+//! Owns the queue of waste and its bound. A worker never waits for the reaper: when the queue is full, whoever brings
+//! waste frees it himself, so that memory cannot pile up. Knows nothing of what the waste was.
+
+use std::io;
+use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
+use std::thread;
+
+use weft_engine::action::Waste;
+
+use crate::allocator;
+
+/// How many pieces of waste may wait.
+const QUEUE_LENGTH: usize = 1024;
+
+/// How many entries of a table are freed at a time; a few hundred microseconds of work.
+const SLICE_ENTRIES: usize = 4096;
+
+/// The way to the reaper.
+#[derive(Clone)]
+pub struct Reaper(SyncSender<Waste>);
+
+impl Reaper {
+    /// Starts the thread. It ends when all ways to it are gone.
+    ///
+    /// # Errors
+    /// Those of starting a thread.
+    pub fn start() -> io::Result<Self> {
+        let (sender, receiver) = sync_channel(QUEUE_LENGTH);
+        thread::Builder::new()
+            .name("weft-reaper".into())
+            .spawn(move || work(&receiver))?;
+        Ok(Self(sender))
+    }
+
+    /// Gets rid of something, soon.
+    pub fn take(&self, waste: Waste) {
+        match self.0.try_send(waste) {
+            Ok(()) => {}
+            Err(TrySendError::Full(waste) | TrySendError::Disconnected(waste)) => free(waste),
+        }
+    }
+}
+
+fn work(queue: &Receiver<Waste>) {
+    while let Ok(first) = queue.recv() {
+        let mut table_freed = is_table(&first);
+        free(first);
+        while let Ok(next) = queue.try_recv() {
+            table_freed |= is_table(&next);
+            free(next);
+        }
+        if table_freed {
+            // What a flush leaves is seldom needed again at once.
+            allocator::purge();
+        }
+    }
+}
+
+fn is_table(waste: &Waste) -> bool {
+    matches!(waste, Waste::Table(_))
+}
+
+fn free(waste: Waste) {
+    match waste {
+        Waste::Values(garbage) => drop(garbage),
+        Waste::Table(mut table) => {
+            while !table.free_some(SLICE_ENTRIES) {
+                thread::yield_now();
+            }
+        }
+    }
+}

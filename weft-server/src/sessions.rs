@@ -1,0 +1,84 @@
+//! The sessions of one worker, found by the slot of their connection.
+
+use weft_engine::config::OutputLimit;
+use weft_engine::session::Session;
+use weft_reactor::ConnectionId;
+
+/// A connection and its session.
+pub struct Connected {
+    /// The connection.
+    pub id: ConnectionId,
+    /// What it is to the engine.
+    pub session: Session,
+    /// When bytes last went in or out, on the scale of the driver's clock.
+    pub active_ns: u64,
+    /// Since when its unsent output is above the soft limit.
+    pub over_soft_since_ns: Option<u64>,
+}
+
+impl Connected {
+    /// Whether unsent output of this size has to end the connection.
+    pub fn exceeds(&mut self, limit: &OutputLimit, pending_bytes: usize, now_ns: u64) -> bool {
+        let pending_bytes = pending_bytes as u64;
+        let above = |bytes: u64| bytes > 0 && pending_bytes >= bytes;
+        if above(limit.hard_bytes) {
+            return true;
+        }
+        if !above(limit.soft_bytes) {
+            self.over_soft_since_ns = None;
+            return false;
+        }
+        let since_ns = *self.over_soft_since_ns.get_or_insert(now_ns);
+        let allowed_ns = u64::try_from(limit.soft_seconds).unwrap_or(0) * 1_000_000_000;
+        now_ns.saturating_sub(since_ns) > allowed_ns
+    }
+}
+
+/// Sessions by slot. A lookup with the id of a connection that is gone finds nothing.
+#[derive(Default)]
+pub struct Sessions {
+    slots: Vec<Option<Box<Connected>>>,
+}
+
+impl Sessions {
+    /// Adds one.
+    pub fn insert(&mut self, connected: Connected) {
+        let slot = connected.id.slot();
+        if slot >= self.slots.len() {
+            self.slots.resize_with(slot + 1, || None);
+        }
+        self.slots[slot] = Some(Box::new(connected));
+    }
+
+    /// The session of a connection.
+    pub fn get_mut(&mut self, id: ConnectionId) -> Option<&mut Connected> {
+        self.at_slot(id.slot())
+            .filter(|connected| connected.id == id)
+    }
+
+    /// Takes one out.
+    pub fn remove(&mut self, id: ConnectionId) -> Option<Box<Connected>> {
+        self.get_mut(id)?;
+        self.slots[id.slot()].take()
+    }
+
+    /// How many slots there are, used or not.
+    pub fn slots(&self) -> usize {
+        self.slots.len()
+    }
+
+    /// The session in a slot.
+    pub fn at_slot(&mut self, slot: usize) -> Option<&mut Connected> {
+        self.slots.get_mut(slot)?.as_deref_mut()
+    }
+
+    /// All connections.
+    pub fn ids(&self) -> impl Iterator<Item = ConnectionId> {
+        self.slots.iter().flatten().map(|connected| connected.id)
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.slots.iter().all(Option::is_none)
+    }
+}

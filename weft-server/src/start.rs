@@ -1,0 +1,470 @@
+//! From the command line to a running server, and from there to its end.
+//!
+//! Owns the order of steps: everything that can fail because of the configuration or the machine comes before the first
+//! thread, and the log says why. The main thread then waits for the reason to end.
+
+use std::ffi::{OsStr, OsString};
+use std::io::{self, IsTerminal};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustix::rand::{GetRandomFlags, getrandom};
+use weft_engine::clock::Clock;
+use weft_engine::config::{CommandLine, Config, Invocation, ParameterId, Settings, usage};
+use weft_engine::engine::{Engine, Identity, Parts};
+use weft_engine::identity::WEFT_VERSION;
+use weft_reactor::{Driver, DriverOptions, EpollDriver, Listener, Waker};
+
+use crate::acceptor::Acceptor;
+use crate::admission::Admission;
+use crate::clock::SystemClock;
+use crate::configuration::{self, Failure, Loaded};
+use crate::host::ServerHost;
+use crate::listeners::{self, TcpPlan};
+use crate::log::{Log, system_text};
+use crate::messages::{Mailbox, ToAcceptor, ToMain};
+use crate::reaper::Reaper;
+use crate::service::{self, PidFile, Supervisor};
+use crate::shared::{Shared, WorkerHandle};
+use crate::worker::Worker;
+use crate::{allocator, banner, check_system, descriptor_limit, signals};
+
+/// How many workers serve connections.
+const WORKERS: usize = 1;
+
+/// The acceptor's driver moves no bytes.
+const ACCEPTOR_DRIVER: DriverOptions = DriverOptions {
+    receive_buffer: 1,
+    direct_share: 1,
+    events: 64,
+};
+
+/// A daemon's pidfile where the configuration names none.
+const PIDFILE_DEFAULT: &str = "/var/run/weft.pid";
+
+/// How long threads have to end.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Runs the program.
+pub fn run(arguments: Vec<OsString>) -> ExitCode {
+    let options: Vec<Vec<u8>> = arguments
+        .iter()
+        .skip(1)
+        .map(|argument| argument.clone().into_vec())
+        .collect();
+    match Invocation::parse(&options) {
+        Invocation::Version => {
+            println!(
+                "Weft server v={WEFT_VERSION} malloc={} bits={}",
+                allocator::name(),
+                usize::BITS
+            );
+            ExitCode::SUCCESS
+        }
+        Invocation::Help => {
+            let program = arguments
+                .first()
+                .map_or_else(|| "weft-server".into(), |name| name.to_string_lossy());
+            print!("{}", usage(&program));
+            ExitCode::SUCCESS
+        }
+        Invocation::CheckSystem => ExitCode::from(u8::from(!check_system::run())),
+        Invocation::Refused(reason) => {
+            eprintln!("{reason}");
+            ExitCode::FAILURE
+        }
+        Invocation::Serve(command_line) => match serve(&arguments, &command_line) {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(Stop) => ExitCode::FAILURE,
+        },
+    }
+}
+
+/// The start cannot go on; the reason has been told.
+#[derive(Debug)]
+struct Stop;
+
+fn serve(arguments: &[OsString], command_line: &CommandLine) -> Result<(), Stop> {
+    let started_in = std::env::current_dir().unwrap_or_else(|_| PathBuf::from("/"));
+    let in_background = service::in_background();
+    let log = Arc::new(Log::to_standard_output());
+    let loaded = configuration::load(command_line, &log).map_err(|failure| {
+        match failure {
+            Failure::Print(text) => eprintln!("{text}"),
+            Failure::Log(text) => log.warning(text),
+        }
+        Stop
+    })?;
+    let wanted_in_background =
+        loaded.config.settings().daemonize() && loaded.supervisor == Supervisor::None;
+    if wanted_in_background && !in_background {
+        return service::start_in_background(arguments, &started_in, loaded.input.as_deref())
+            .map_err(|error| {
+                log.warning(format_args!(
+                    "Can't go to the background: {}",
+                    system_text(&error)
+                ));
+                Stop
+            });
+    }
+    banner::starting(&log, arguments.len() > 1);
+    log_panics(&log);
+    log.set_serving();
+    let server = Server::open(loaded, in_background, &log)?;
+    server.run()
+}
+
+fn log_panics(log: &Arc<Log>) {
+    let log = Arc::clone(log);
+    std::panic::set_hook(Box::new(move |panic| {
+        let thread = thread::current();
+        log.warning(format_args!(
+            "Thread {}: {panic}",
+            thread.name().unwrap_or("unnamed")
+        ));
+    }));
+}
+
+/// Everything that a running server is made of, before its threads run.
+struct Server {
+    log: Arc<Log>,
+    config: Config,
+    config_file: Option<PathBuf>,
+    plan: TcpPlan,
+    tcp: Vec<Listener>,
+    unix: Option<Listener>,
+    pid_file: Option<PidFile>,
+    supervisor: Supervisor,
+}
+
+impl Server {
+    /// Takes what the configuration names: descriptors, sockets, the pidfile.
+    fn open(loaded: Loaded, in_background: bool, log: &Arc<Log>) -> Result<Self, Stop> {
+        let Loaded {
+            mut config,
+            file,
+            supervisor,
+            ..
+        } = loaded;
+        fit_clients(&mut config, log)?;
+        let settings = Arc::clone(config.settings());
+        let picture = settings.flag(ParameterId::AlwaysShowLogo)
+            || settings.logfile().is_none()
+                && !settings.flag(ParameterId::SyslogEnabled)
+                && io::stdout().is_terminal();
+        banner::running(log, settings.port(), picture);
+        check_backlog(&settings, log);
+        let plan = TcpPlan::of(&settings);
+        let tcp = plan.open(log).map_err(|error| {
+            log.warning(listeners::Failure(&error));
+            log.warning(format_args!(
+                "Failed listening on port {} (tcp), aborting.",
+                plan.port
+            ));
+            Stop
+        })?;
+        let unix = open_unix(&settings, &plan, log)?;
+        if tcp.is_empty() && unix.is_none() {
+            log.warning("Configured to not listen anywhere, exiting.");
+            return Err(Stop);
+        }
+        // Only now, so that a second server that finds the port taken leaves the first one's file alone.
+        if in_background && settings.pidfile().is_none() {
+            config.settle(ParameterId::Pidfile, PIDFILE_DEFAULT.as_bytes());
+        }
+        let pid_file = write_pid_file(config.settings(), log);
+        Ok(Self {
+            log: Arc::clone(log),
+            config,
+            config_file: file,
+            plan,
+            tcp,
+            unix,
+            pid_file,
+            supervisor,
+        })
+    }
+
+    /// Starts the threads and waits for the end.
+    fn run(self) -> Result<(), Stop> {
+        let log = Arc::clone(&self.log);
+        match self.start() {
+            Ok(running) => running.wait(),
+            Err(error) => {
+                log.warning(format_args!(
+                    "Can't start the server: {}",
+                    system_text(&error)
+                ));
+                Err(Stop)
+            }
+        }
+    }
+
+    fn start(self) -> io::Result<Running> {
+        let Self {
+            log,
+            config,
+            config_file,
+            plan,
+            tcp,
+            unix,
+            pid_file,
+            supervisor,
+        } = self;
+        let (has_tcp, has_unix) = (!tcp.is_empty(), unix.is_some());
+        let without_effect = config.without_effect();
+        let (main, reasons) = channel();
+        let accepting = Driven::start("weft-acceptor".into(), ACCEPTOR_DRIVER, &main)?;
+        let (acceptor, acceptor_inbox) = Mailbox::new(accepting.waker.clone());
+        let mut workers = Vec::new();
+        let mut handles = Vec::new();
+        for id in 0..WORKERS {
+            let driven =
+                Driven::start(format!("weft-worker-{id}"), DriverOptions::default(), &main)?;
+            let (mailbox, inbox) = Mailbox::new(driven.waker.clone());
+            handles.push(WorkerHandle::new(mailbox));
+            workers.push((driven, inbox));
+        }
+        let host = ServerHost::new(
+            Arc::clone(&log),
+            acceptor.clone(),
+            Reaper::start()?,
+            "epoll",
+        );
+        let engine = Arc::new(Engine::new(Parts {
+            config,
+            host: Box::new(host),
+            observer: None,
+            workers: WORKERS,
+            hash_seeds: random()?.map(u64::from_ne_bytes),
+            identity: Identity {
+                run_id: run_id()?,
+                started_ms: SystemClock.unix_ms(),
+                config_file,
+            },
+        }));
+        let admission = Admission::default();
+        admission.refresh(&engine);
+        let shared = Arc::new(Shared {
+            log: Arc::clone(&log),
+            engine,
+            admission,
+            workers: handles,
+            main: main.clone(),
+        });
+        signals::watch(Arc::clone(&log), main)?;
+        log.notice("Server initialized");
+        log.notice("Data is kept in memory only: there is no saving to disk yet.");
+        if !without_effect.is_empty() {
+            log.warning(format_args!(
+                "These parameters are kept but have no effect yet: {}",
+                without_effect.join(" ")
+            ));
+        }
+        for (id, (driven, inbox)) in workers.into_iter().enumerate() {
+            let [seed] = random()?.map(u64::from_ne_bytes);
+            let shared = Arc::clone(&shared);
+            driven.go(move |io| Worker::new(shared, inbox, id, seed).run(io));
+        }
+        let acceptor_shared = Arc::clone(&shared);
+        accepting.go(move |mut io| {
+            Acceptor::new(acceptor_shared, acceptor_inbox, plan, tcp, unix, &mut io)?.run(io)
+        });
+        banner::ready(&log, has_tcp, has_unix);
+        supervisor.ready();
+        Ok(Running {
+            shared,
+            acceptor,
+            reasons,
+            pid_file,
+            has_unix,
+            supervisor,
+        })
+    }
+}
+
+type Work = Box<dyn FnOnce(EpollDriver) -> io::Result<()> + Send>;
+
+/// A thread that has a driver and waits for something to do with it: others can be told how to wake it before it works.
+struct Driven {
+    waker: Waker,
+    work: Sender<Work>,
+}
+
+impl Driven {
+    /// Starts the thread. The main thread will hear of the end of its work.
+    fn start(name: String, options: DriverOptions, main: &Sender<ToMain>) -> io::Result<Self> {
+        let (main, ended) = (main.clone(), name.clone());
+        let (work, queue) = channel::<Work>();
+        let (ready, waker) = channel();
+        let body = move || {
+            // A driver stays in the thread that makes it.
+            let io = match EpollDriver::new(options) {
+                Ok(io) => io,
+                Err(error) => {
+                    let _ = ready.send(Err(error));
+                    return;
+                }
+            };
+            let _ = ready.send(Ok(io.waker()));
+            // No work: the start has failed elsewhere.
+            if let Ok(work) = queue.recv() {
+                let _ = main.send(ToMain::Ended(ended, work(io).err()));
+            }
+        };
+        thread::Builder::new().name(name).spawn(body)?;
+        let waker = waker.recv().map_err(io::Error::other)??;
+        Ok(Self { waker, work })
+    }
+
+    fn go(self, work: impl FnOnce(EpollDriver) -> io::Result<()> + Send + 'static) {
+        let _ = self.work.send(Box::new(work));
+    }
+}
+
+/// A server whose threads run.
+struct Running {
+    shared: Arc<Shared>,
+    acceptor: Mailbox<ToAcceptor>,
+    reasons: Receiver<ToMain>,
+    pid_file: Option<PidFile>,
+    has_unix: bool,
+    supervisor: Supervisor,
+}
+
+impl Running {
+    fn wait(self) -> Result<(), Stop> {
+        let log = &self.shared.log;
+        match self.reasons.recv() {
+            Ok(ToMain::Shutdown) => {
+                self.end();
+                Ok(())
+            }
+            Ok(ToMain::Ended(name, error)) => {
+                let reason =
+                    error.map_or_else(|| "no reason given".to_owned(), |error| system_text(&error));
+                log.warning(format_args!("Thread {name} has failed: {reason}"));
+                self.end();
+                Err(Stop)
+            }
+            Err(_) => unreachable!("this thread holds a sender itself"),
+        }
+    }
+
+    /// The data is left to the system to free, which is faster by far.
+    fn end(self) {
+        let log = &self.shared.log;
+        log.notice("User requested shutdown...");
+        self.supervisor.stopping();
+        self.acceptor.post(ToAcceptor::Stop);
+        self.shared.workers.iter().for_each(WorkerHandle::stop);
+        self.wait_for_threads(1 + self.shared.workers.len());
+        if let Some(file) = self.pid_file {
+            log.notice("Removing the pid file.");
+            drop(file);
+        }
+        if self.has_unix {
+            // The acceptor has done it.
+            log.notice("Removing the unix socket file.");
+        }
+        log.warning("Weft is now ready to exit, bye bye...");
+    }
+
+    fn wait_for_threads(&self, count: usize) {
+        let deadline = Instant::now() + PATIENCE;
+        let mut running = count;
+        while running > 0 {
+            match self
+                .reasons
+                .recv_timeout(deadline.saturating_duration_since(Instant::now()))
+            {
+                Ok(ToMain::Ended(..)) => running -= 1,
+                Ok(_) => {}
+                Err(_) => return,
+            }
+        }
+    }
+}
+
+/// Lowers `maxclients` to what the limit of open files allows.
+fn fit_clients(config: &mut Config, log: &Log) -> Result<(), Stop> {
+    let clients = config.settings().maxclients();
+    let possible = descriptor_limit::secure(clients, log);
+    if possible == 0 {
+        return Err(Stop);
+    }
+    if possible < clients {
+        let lowered = config.set(&[b"maxclients", possible.to_string().as_bytes()], true);
+        debug_assert!(lowered.is_ok(), "a number from 1 is a valid maxclients");
+    }
+    Ok(())
+}
+
+fn check_backlog(settings: &Settings, log: &Log) {
+    let wanted = settings.tcp_backlog();
+    if let Some(most) = weft_os::network::somaxconn().filter(|&most| (most as usize) < wanted) {
+        log.warning(format_args!(
+            "WARNING: The TCP backlog setting of {wanted} cannot be enforced because /proc/sys/net/core/somaxconn is set \
+             to the lower value of {most}."
+        ));
+    }
+}
+
+fn open_unix(settings: &Settings, plan: &TcpPlan, log: &Log) -> Result<Option<Listener>, Stop> {
+    let Some(path) = settings.unixsocket() else {
+        return Ok(None);
+    };
+    let permissions = Some(settings.unixsocketperm()).filter(|&mode| mode != 0);
+    match listeners::open_unix(
+        Path::new(OsStr::from_bytes(path)),
+        permissions,
+        plan.options.backlog,
+    ) {
+        Ok(listener) => Ok(Some(listener)),
+        Err(reason) => {
+            log.warning(reason);
+            Err(Stop)
+        }
+    }
+}
+
+/// A pidfile that cannot be written is no reason not to serve.
+fn write_pid_file(settings: &Settings, log: &Log) -> Option<PidFile> {
+    let path = Path::new(OsStr::from_bytes(settings.pidfile()?));
+    PidFile::write(path)
+        .inspect_err(|error| {
+            log.warning(format_args!(
+                "Failed to write PID file: {}",
+                system_text(error)
+            ))
+        })
+        .ok()
+}
+
+/// 40 hexadecimal digits.
+fn run_id() -> io::Result<String> {
+    let bytes: [[u8; 20]; 1] = random()?;
+    Ok(bytes
+        .concat()
+        .iter()
+        .map(|byte| format!("{byte:02x}"))
+        .collect())
+}
+
+/// Bytes nobody can guess. The kernel hands out this few in one piece.
+fn random<const LENGTH: usize, const COUNT: usize>() -> io::Result<[[u8; LENGTH]; COUNT]> {
+    let mut parts = [[0; LENGTH]; COUNT];
+    for part in &mut parts {
+        let count = getrandom(&mut part[..], GetRandomFlags::empty())?;
+        debug_assert_eq!(
+            count, LENGTH,
+            "the kernel splits no request of up to 256 bytes"
+        );
+    }
+    Ok(parts)
+}

@@ -1,0 +1,305 @@
+//! A worker: one driver, the sessions of its connections, and its part of the engine.
+//!
+//! Owns the loop and what happens to a connection between its arrival and its end. Everything in here belongs to one
+//! thread; others reach it through its mailbox. Invariant: a connection counts as the worker's, and as a client, from
+//! the acceptor's hand-over until `closed`, or until it could not be adopted.
+
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::Arc;
+use std::sync::mpsc::Receiver;
+use std::time::Duration;
+
+use weft_engine::action::Action;
+use weft_engine::client::Origin;
+use weft_engine::engine::WorkerState;
+use weft_engine::session::{Session, Verdict};
+use weft_reactor::{
+    Close, CloseReason, ConnectionId, Driver, Handler, ListenerId, PeerAddress, TimerToken,
+    monotonic_ns,
+};
+use weft_rope::Output;
+
+use crate::admission::is_local;
+use crate::clock::SystemClock;
+use crate::housekeeping::Housekeeping;
+use crate::log::{Level, system_text};
+use crate::messages::{ToMain, ToWorker};
+use crate::sessions::{Connected, Sessions};
+use crate::shared::Shared;
+
+/// How long clients have, when the server ends, to take the replies they are owed.
+const FAREWELL: Duration = Duration::from_millis(500);
+
+/// A worker's state.
+pub struct Worker {
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) state: WorkerState,
+    pub(crate) sessions: Sessions,
+    pub(crate) clock: SystemClock,
+    inbox: Receiver<ToWorker>,
+    housekeeping: Housekeeping,
+    output: Output,
+    /// The generation of the settings that admission has taken over.
+    settings_seen: u64,
+    stopping: bool,
+}
+
+impl Worker {
+    /// Worker number `id`; `seed` makes its randomness its own.
+    pub fn new(shared: Arc<Shared>, inbox: Receiver<ToWorker>, id: usize, seed: u64) -> Self {
+        let state = WorkerState::new(&shared.engine, id, seed);
+        let settings_seen = state.settings().generation();
+        Self {
+            shared,
+            state,
+            sessions: Sessions::default(),
+            clock: SystemClock,
+            inbox,
+            housekeeping: Housekeeping::default(),
+            output: Output::new(),
+            settings_seen,
+            stopping: false,
+        }
+    }
+
+    /// Serves until told to stop.
+    ///
+    /// # Errors
+    /// Those of the driver, which leave nothing to go on with.
+    pub fn run<D: Driver>(mut self, mut io: D) -> io::Result<()> {
+        while !self.stopping {
+            io.turn(&mut self, None)?;
+        }
+        self.say_farewell(&mut io)
+    }
+
+    /// Closes all connections, giving the peers a moment to take what was replied.
+    fn say_farewell<D: Driver>(&mut self, io: &mut D) -> io::Result<()> {
+        for id in self.sessions.ids().collect::<Vec<_>>() {
+            io.close(id, Close::AfterFlush);
+        }
+        let deadline_ns = monotonic_ns() + FAREWELL.as_nanos() as u64;
+        while io.connections() > 0 {
+            let left_ns = deadline_ns.saturating_sub(monotonic_ns());
+            if left_ns == 0 {
+                break;
+            }
+            io.turn(self, Some(Duration::from_nanos(left_ns)))?;
+        }
+        Ok(())
+    }
+
+    fn welcome<D: Driver>(&mut self, io: &mut D, socket: OwnedFd, peer: PeerAddress) {
+        let origin = self.origin(&socket, peer);
+        match io.adopt(socket, None) {
+            Ok(id) => {
+                if self.shared.log.shows(Level::Verbose) {
+                    self.shared
+                        .log
+                        .verbose(format_args!("Accepted {}", origin.address));
+                }
+                let engine = &self.shared.engine;
+                let session = Session::new(engine, engine.next_client_id(), origin);
+                let active_ns = io.turn_started_ns();
+                self.sessions.insert(Connected {
+                    id,
+                    session,
+                    active_ns,
+                    over_soft_since_ns: None,
+                });
+                let statistics = self.state.statistics(engine);
+                statistics.connected_clients.add(1);
+                statistics.connections_received.add(1);
+            }
+            Err(error) => {
+                self.shared.log.warning(format_args!(
+                    "Error registering a client connection: {}",
+                    system_text(&error)
+                ));
+                self.forget_connection();
+            }
+        }
+    }
+
+    /// The addresses of both ends, as CLIENT LIST shows them.
+    fn origin(&self, socket: &OwnedFd, peer: PeerAddress) -> Origin {
+        let local = is_local(&peer);
+        match peer {
+            PeerAddress::Internet(address) => {
+                let local_address = rustix::net::getsockname(socket.as_fd())
+                    .ok()
+                    .and_then(|address| std::net::SocketAddr::try_from(address).ok());
+                Origin {
+                    address: address.to_string().into(),
+                    local_address: local_address
+                        .map(|address| address.to_string())
+                        .unwrap_or_default()
+                        .into(),
+                    local,
+                }
+            }
+            PeerAddress::Unix => {
+                let path = self.state.settings().unixsocket().unwrap_or_default();
+                let address: Box<str> = format!("{}:0", String::from_utf8_lossy(path)).into();
+                Origin {
+                    address: address.clone(),
+                    local_address: address,
+                    local,
+                }
+            }
+        }
+    }
+
+    /// The counterpart of the acceptor's hand-over.
+    fn forget_connection(&self) {
+        self.shared.workers[self.state.id()].connection_left();
+        self.shared.admission.leave();
+    }
+
+    /// Gives `step` the session and somewhere to write to, sends what it wrote, and does what follows from it.
+    fn serve<D: Driver>(
+        &mut self,
+        io: &mut D,
+        id: ConnectionId,
+        step: impl FnOnce(&mut Session, &Shared, &mut WorkerState, &SystemClock, &mut Output) -> Verdict,
+    ) {
+        let Some(connected) = self.sessions.get_mut(id) else {
+            return;
+        };
+        connected.active_ns = io.turn_started_ns();
+        let verdict = step(
+            &mut connected.session,
+            &self.shared,
+            &mut self.state,
+            &self.clock,
+            &mut self.output,
+        );
+        io.send(id, &mut self.output);
+        match verdict {
+            Verdict::Open => self.check_output(io, id),
+            Verdict::Close => io.close(id, Close::AfterFlush),
+        }
+        self.state.hand_over_waste(&self.shared.engine);
+        self.act();
+        self.housekeeping.work_done();
+    }
+
+    /// Ends a connection whose peer takes its replies too slowly, if there is a limit to that.
+    pub(crate) fn check_output<D: Driver>(&mut self, io: &mut D, id: ConnectionId) {
+        let [limit, ..] = self.state.settings().client_output_buffer_limits();
+        if limit.hard_bytes == 0 && limit.soft_bytes == 0 {
+            return;
+        }
+        let pending_bytes = io.pending_output(id);
+        let Some(connected) = self.sessions.get_mut(id) else {
+            return;
+        };
+        if connected.exceeds(limit, pending_bytes, io.turn_started_ns()) {
+            let client = connected.session.client();
+            self.shared.log.warning(format_args!(
+                "Client id={} addr={} omem={pending_bytes} scheduled to be closed ASAP for overcoming of output buffer limits.",
+                client.id(),
+                client.origin().address,
+            ));
+            io.close(id, Close::Now);
+        }
+    }
+
+    fn act(&mut self) {
+        for action in self.state.actions.drain(..) {
+            match action {
+                Action::Shutdown(_) => {
+                    let _ = self.shared.main.send(ToMain::Shutdown);
+                }
+            }
+        }
+    }
+
+    /// New settings concern the acceptor too. A client that changed them gets its reply after this.
+    fn take_over_settings(&mut self) {
+        self.state.refresh_settings(&self.shared.engine);
+        let generation = self.state.settings().generation();
+        if generation != self.settings_seen {
+            self.settings_seen = generation;
+            self.shared.admission.refresh(&self.shared.engine);
+            // A time-out may have been set that nobody was watching.
+            self.housekeeping.work_done();
+        }
+    }
+}
+
+impl<D: Driver> Handler<D> for Worker {
+    /// Workers do not listen.
+    fn accepted(&mut self, _: &mut D, _: ListenerId, _: OwnedFd, _: PeerAddress) {}
+
+    fn receive_target(&mut self, id: ConnectionId) -> Option<&mut [u8]> {
+        self.sessions.get_mut(id)?.session.receive_target()
+    }
+
+    fn received(&mut self, io: &mut D, id: ConnectionId, data: &mut [u8]) {
+        self.serve(io, id, |session, shared, state, clock, output| {
+            session.received(&shared.engine, state, clock, data, output)
+        });
+    }
+
+    fn received_direct(&mut self, io: &mut D, id: ConnectionId, count: usize) {
+        self.serve(io, id, |session, shared, state, clock, output| {
+            session.received_direct(&shared.engine, state, clock, count, output)
+        });
+    }
+
+    fn sent(&mut self, io: &mut D, id: ConnectionId, _remaining: usize) {
+        // A client that is still taking its replies is not idle.
+        if let Some(connected) = self.sessions.get_mut(id) {
+            connected.active_ns = io.turn_started_ns();
+        }
+    }
+
+    fn closed(&mut self, _: &mut D, id: ConnectionId, _: CloseReason) {
+        if let Some(connected) = self.sessions.remove(id) {
+            if self.shared.log.shows(Level::Verbose) {
+                let client = connected.session.client();
+                self.shared.log.verbose(format_args!(
+                    "Client closed connection id={} addr={}",
+                    client.id(),
+                    client.origin().address
+                ));
+            }
+            self.state
+                .statistics(&self.shared.engine)
+                .connected_clients
+                .add(-1);
+            self.forget_connection();
+        }
+        self.housekeeping.work_done();
+    }
+
+    fn timer(&mut self, io: &mut D, _: TimerToken) {
+        let mut housekeeping = std::mem::take(&mut self.housekeeping);
+        housekeeping.tick(self, io);
+        self.housekeeping = housekeeping;
+    }
+
+    fn woken(&mut self, io: &mut D) {
+        let refused = self.shared.admission.take_refused();
+        if refused > 0 {
+            self.state
+                .statistics(&self.shared.engine)
+                .connections_rejected
+                .add(refused as i64);
+        }
+        while let Ok(message) = self.inbox.try_recv() {
+            match message {
+                ToWorker::Connection(socket, peer) => self.welcome(io, socket, peer),
+                ToWorker::Stop => self.stopping = true,
+            }
+        }
+        self.housekeeping.work_done();
+    }
+
+    fn turn_end(&mut self, io: &mut D) {
+        self.take_over_settings();
+        self.housekeeping.arm(io, self.state.settings());
+    }
+}

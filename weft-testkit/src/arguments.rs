@@ -1,0 +1,72 @@
+//! The command line of the kit: a command, options with values, and words.
+
+use std::collections::BTreeMap;
+
+use weft_testkit::error::KitError;
+
+/// Options that stand alone.
+const FLAGS: &[&str] = &["all"];
+
+/// A parsed command line.
+#[derive(Debug, Default)]
+pub(crate) struct Arguments {
+    /// The first word.
+    pub(crate) command: String,
+    /// The other words.
+    pub(crate) words: Vec<String>,
+    options: BTreeMap<String, Vec<String>>,
+}
+
+impl Arguments {
+    pub(crate) fn parse(words: impl Iterator<Item = String>) -> Result<Self, String> {
+        let mut parsed = Arguments::default();
+        let mut words = words;
+        let mut first = true;
+        while let Some(word) = words.next() {
+            if let Some(option) = word.strip_prefix("--") {
+                let (name, value) = match option.split_once('=') {
+                    Some((name, value)) => (name, value.to_owned()),
+                    None if FLAGS.contains(&option) => (option, String::new()),
+                    None => (
+                        option,
+                        words
+                            .next()
+                            .ok_or_else(|| format!("--{option} needs a value"))?,
+                    ),
+                };
+                parsed
+                    .options
+                    .entry(name.to_owned())
+                    .or_default()
+                    .push(value);
+            } else if std::mem::take(&mut first) {
+                parsed.command = word;
+            } else {
+                parsed.words.push(word);
+            }
+        }
+        Ok(parsed)
+    }
+
+    /// The values of an option that may be repeated.
+    pub(crate) fn all(&self, name: &str) -> &[String] {
+        self.options
+            .get(name)
+            .map(Vec::as_slice)
+            .unwrap_or_default()
+    }
+
+    /// The last value of an option.
+    pub(crate) fn one(&self, name: &str) -> Option<&str> {
+        self.all(name).last().map(String::as_str)
+    }
+
+    /// The number of an option.
+    pub(crate) fn number(&self, name: &str, default: usize) -> Result<usize, KitError> {
+        self.one(name).map_or(Ok(default), |text| {
+            text.parse().map_err(|_| {
+                KitError::syntax(&format!("--{name}"), 0, format!("{text:?} is no number"))
+            })
+        })
+    }
+}

@@ -1,0 +1,401 @@
+//! The same random requests to the reference and to the server under test, and every reply compared.
+//!
+//! A run is cut into rounds: each begins with empty servers and new connections, uses one delivery and one protocol,
+//! and ends with a comparison of everything the servers hold. A difference is reduced to the shortest sequence that
+//! still shows it. All comes from one seed; only the clock differs from run to run.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use crate::command_table::{self, CommandRow};
+use crate::comparison::compare;
+use crate::delivery::Delivery;
+use crate::deviations::Deviations;
+use crate::error::KitError;
+use crate::finding::Finding;
+use crate::generator::{After, Generator, Step};
+use crate::probe::{Answer, Probe, Protocol};
+use crate::rules::{alone, not_generated, rule};
+use crate::server::Server;
+use crate::state;
+use crate::wire::write_request;
+
+/// Requests of a round. Few enough that reducing a difference is quick, enough for the data to become interesting.
+const ROUND_LENGTH: usize = 1000;
+/// A batch is sent when it has so many bytes, whatever its delivery would allow.
+const BATCH_BYTES_MAX: usize = 32 * 1024;
+/// How long a key with a time to live of a few milliseconds is waited for.
+const EXPIRY_WAIT: Duration = Duration::from_millis(6);
+/// How long a reply may take before the server counts as hanging.
+const REPLY_TIMEOUT: Duration = Duration::from_secs(10);
+/// The same while a sequence is reduced, in which the server may hang again and again.
+const REDUCTION_REPLY_TIMEOUT: Duration = Duration::from_secs(1);
+/// Bounds of the search for a shorter sequence.
+const REDUCTION_SECONDS_MAX: u64 = 10;
+
+/// What is to be run.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// The family whose commands are tried.
+    pub family: String,
+    /// Requests.
+    pub count: usize,
+    /// What everything random comes from.
+    pub seed: u64,
+    /// The ways of sending; the rounds take turns.
+    pub deliveries: Vec<Delivery>,
+    /// Distinct differences after which the run ends.
+    pub findings_max: usize,
+}
+
+/// What came of it.
+#[derive(Debug, Default)]
+pub struct Outcome {
+    /// Requests compared.
+    pub requests: usize,
+    /// Distinct commands among them.
+    pub commands: BTreeSet<String>,
+    /// Replies explained by a known deviation, by its id.
+    pub deviations: BTreeMap<String, usize>,
+    /// Differences, one of each kind.
+    pub findings: Vec<Finding>,
+    /// Further differences that look like one of those.
+    pub repeated: usize,
+}
+
+/// The two servers of a run, restarted when one has ended.
+#[derive(Debug)]
+pub struct Pair {
+    programs: [PathBuf; 2],
+    arguments: [Vec<String>; 2],
+    servers: [Server; 2],
+    reply_timeout: Duration,
+    /// Whether a server left a request without reply and is not to be trusted further.
+    hung: [bool; 2],
+}
+
+impl Pair {
+    /// Starts the reference and the server under test; `arguments` are the latter's.
+    pub fn start(reference: &Path, subject: &Path, arguments: &[String]) -> Result<Self, KitError> {
+        let programs = [reference.to_path_buf(), subject.to_path_buf()];
+        let arguments = [Vec::new(), arguments.to_vec()];
+        let servers = [
+            Server::start(reference, &arguments[0])?,
+            Server::start(subject, &arguments[1])?,
+        ];
+        Ok(Pair {
+            programs,
+            arguments,
+            servers,
+            reply_timeout: REPLY_TIMEOUT,
+            hung: [false; 2],
+        })
+    }
+
+    /// New connections to both.
+    pub fn connect(&self, protocol: Protocol) -> Result<[Probe; 2], KitError> {
+        let mut probes = [
+            Probe::connect(&self.servers[0], protocol)?,
+            Probe::connect(&self.servers[1], protocol)?,
+        ];
+        for probe in &mut probes {
+            probe
+                .connection()
+                .set_read_timeout(Some(self.reply_timeout))?;
+        }
+        Ok(probes)
+    }
+
+    /// The server under test.
+    pub fn subject(&mut self) -> &mut Server {
+        &mut self.servers[1]
+    }
+
+    fn revive(&mut self) -> Result<(), KitError> {
+        for index in 0..2 {
+            if std::mem::take(&mut self.hung[index]) || !self.servers[index].is_alive() {
+                self.servers[index] = Server::start(&self.programs[index], &self.arguments[index])?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The families of the commands that a pair of servers can be compared by, each with its rows.
+pub fn families(pair: &Pair) -> Result<BTreeMap<String, Vec<CommandRow>>, KitError> {
+    let [mut reference, mut subject] = pair.connect(Protocol::Resp2)?;
+    let mut families: BTreeMap<String, Vec<CommandRow>> = BTreeMap::new();
+    for row in command_table::read(&mut reference, &mut subject)? {
+        families.entry(row.family.clone()).or_default().push(row);
+    }
+    Ok(families)
+}
+
+/// Runs a plan. `progress` is told of each difference as soon as it is reduced.
+pub fn run(
+    pair: &mut Pair,
+    plan: &Plan,
+    deviations: &Deviations,
+    progress: &mut dyn FnMut(&Finding),
+) -> Result<Outcome, KitError> {
+    let rows = families(pair)?;
+    let generated = |rows: &[CommandRow]| -> Vec<CommandRow> {
+        rows.iter()
+            .filter(|row| not_generated(row).is_none())
+            .cloned()
+            .collect()
+    };
+    let main = rows
+        .get(&plan.family)
+        .map(|rows| generated(rows))
+        .unwrap_or_default();
+    let others = rows
+        .iter()
+        .filter(|(family, _)| **family != plan.family)
+        .flat_map(|(_, rows)| generated(rows))
+        .collect();
+    let mut outcome = Outcome::default();
+    if main.is_empty() {
+        return Ok(outcome);
+    }
+    let mut generator = Generator::new(plan.seed, main, others);
+    let mut kinds = BTreeSet::new();
+    let mut round = 0;
+    while outcome.requests < plan.count && outcome.findings.len() < plan.findings_max {
+        let length = ROUND_LENGTH.min(plan.count - outcome.requests);
+        let steps: Vec<Step> = (0..length).map(|_| generator.step()).collect();
+        let manner = Manner {
+            delivery: plan.deliveries[round % plan.deliveries.len()],
+            protocol: Protocol::ALL[round / plan.deliveries.len() % 2],
+            seed: plan.seed ^ round as u64,
+        };
+        round += 1;
+        let mut known = BTreeMap::new();
+        let difference = play(pair, &steps, manner, deviations, &mut known)?;
+        for (id, count) in known {
+            *outcome.deviations.entry(id).or_default() += count;
+        }
+        let played = difference.as_ref().map_or(steps.len(), |difference| {
+            (difference.index + 1).min(steps.len())
+        });
+        outcome.requests += played;
+        outcome
+            .commands
+            .extend(steps[..played].iter().map(|step| step.command.clone()));
+        if let Some(difference) = difference {
+            if !kinds.insert(difference.kind()) {
+                outcome.repeated += 1;
+                continue;
+            }
+            let finding = reduce(pair, &steps, manner, deviations, difference)?;
+            kinds.insert(finding.difference.kind());
+            progress(&finding);
+            outcome.findings.push(finding);
+        }
+    }
+    Ok(outcome)
+}
+
+/// How the requests of a round are sent.
+#[derive(Clone, Copy, Debug)]
+pub struct Manner {
+    /// The way of sending.
+    pub delivery: Delivery,
+    /// The protocol of the connections.
+    pub protocol: Protocol,
+    /// What the places of cuts come from.
+    pub seed: u64,
+}
+
+/// Where two servers first differed.
+#[derive(Clone, Debug)]
+pub struct Difference {
+    /// The request, counted from 0; the number of all requests if only the final states differ.
+    pub index: usize,
+    /// Its command.
+    pub command: String,
+    /// What is different.
+    pub what: String,
+    /// The answers of the reference and of the server under test.
+    pub answers: Option<[Answer; 2]>,
+}
+
+impl Difference {
+    /// A text that is the same for differences that are probably one and the same.
+    fn kind(&self) -> String {
+        let shown = match &self.answers {
+            Some(answers) => answers
+                .iter()
+                .map(crate::finding::shown)
+                .collect::<Vec<_>>()
+                .join(" / "),
+            None => self.what.clone(),
+        };
+        let masked: String = shown
+            .chars()
+            .map(|c| if c.is_ascii_digit() { '#' } else { c })
+            .take(120)
+            .collect();
+        format!("{} {masked}", self.command)
+    }
+}
+
+/// Plays a sequence on empty servers; the first difference.
+fn play(
+    pair: &mut Pair,
+    steps: &[Step],
+    manner: Manner,
+    deviations: &Deviations,
+    known: &mut BTreeMap<String, usize>,
+) -> Result<Option<Difference>, KitError> {
+    pair.revive()?;
+    let mut controls = pair.connect(Protocol::Resp2)?;
+    for control in &mut controls {
+        control.ask(&["FLUSHALL"])?;
+    }
+    let mut servers = pair.connect(manner.protocol)?;
+    let mut random = fastrand::Rng::with_seed(manner.seed);
+    let mut start = 0;
+    while start < steps.len() {
+        let mut bytes = Vec::new();
+        let mut end = start;
+        while end < steps.len() {
+            write_request(&mut bytes, &steps[end].request);
+            end += 1;
+            if end - start == manner.delivery.batch_length()
+                || bytes.len() >= BATCH_BYTES_MAX
+                || steps[end - 1].after != After::Nothing
+                || alone(&steps[end - 1].command)
+                || steps.get(end).is_some_and(|next| alone(&next.command))
+            {
+                break;
+            }
+        }
+        for server in &mut servers {
+            manner.delivery.send(server, &bytes, &mut random)?;
+        }
+        for (index, step) in steps.iter().enumerate().take(end).skip(start) {
+            let [reference, subject] = &mut servers;
+            let answers = [reference.read()?, subject.read()?];
+            for (hung, answer) in pair.hung.iter_mut().zip(&answers) {
+                *hung |= *answer == Answer::Nothing;
+            }
+            let result = compare(
+                rule(&step.command),
+                &step.request,
+                [&answers[0], &answers[1]],
+                [reference, subject],
+            )?;
+            if let Err(what) = result {
+                if let [Some(left), Some(right)] = [answers[0].reply(), answers[1].reply()]
+                    && let Some(id) = deviations.explain(&step.command, left, right)
+                {
+                    *known.entry(id.to_owned()).or_default() += 1;
+                    continue;
+                }
+                return Ok(Some(Difference {
+                    index,
+                    command: step.command.clone(),
+                    what,
+                    answers: Some(answers),
+                }));
+            }
+        }
+        if let Some(last) = steps.get(end - 1)
+            && last.after == After::Expire
+        {
+            std::thread::sleep(EXPIRY_WAIT);
+            // Asked for by name the key is gone for the counts too, which a sweep would do at its own time.
+            let mut request = vec![b"EXISTS".to_vec()];
+            request.extend(last.request.iter().skip(1).cloned());
+            for server in &mut servers {
+                server.ask(&request)?;
+            }
+        }
+        start = end;
+    }
+    let [reference, subject] = &mut controls;
+    Ok(
+        state::difference([reference, subject])?.map(|what| Difference {
+            index: steps.len(),
+            command: "state".to_owned(),
+            what,
+            answers: None,
+        }),
+    )
+}
+
+/// Shortens the sequence that led to a difference, as long as one like it still shows.
+fn reduce(
+    pair: &mut Pair,
+    steps: &[Step],
+    manner: Manner,
+    deviations: &Deviations,
+    difference: Difference,
+) -> Result<Finding, KitError> {
+    let deadline = Instant::now() + Duration::from_secs(REDUCTION_SECONDS_MAX);
+    let mut steps: Vec<Step> = steps[..(difference.index + 1).min(steps.len())].to_vec();
+    let command = difference.command.clone();
+    let mut shows = |steps: &[Step]| -> Result<Option<Difference>, KitError> {
+        if Instant::now() > deadline {
+            return Ok(None);
+        }
+        pair.reply_timeout = REDUCTION_REPLY_TIMEOUT;
+        let found = play(pair, steps, manner, deviations, &mut BTreeMap::new());
+        pair.reply_timeout = REPLY_TIMEOUT;
+        Ok(found?.filter(|found| found.command == command))
+    };
+    let Some(again) = shows(&steps)? else {
+        return Ok(Finding {
+            steps,
+            manner,
+            difference,
+            repeatable: false,
+        });
+    };
+    let mut latest = again;
+    // Halves, quarters ... are left out as long as the rest still shows it.
+    let mut piece = steps.len().div_ceil(2);
+    loop {
+        let mut start = 0;
+        while start < steps.len() {
+            let end = (start + piece).min(steps.len());
+            let mut fewer = steps.clone();
+            fewer.drain(start..end);
+            match shows(&fewer)? {
+                Some(found) => {
+                    fewer.truncate(found.index + 1);
+                    steps = fewer;
+                    latest = found;
+                }
+                None => start = end,
+            }
+        }
+        if piece == 1 {
+            break;
+        }
+        piece = piece.div_ceil(2);
+    }
+    // Arguments that do not matter go too.
+    for index in 0..steps.len() {
+        let mut place = steps[index].request.len();
+        while place > 1 && index < steps.len() {
+            place -= 1;
+            let mut fewer = steps.clone();
+            fewer[index].request.remove(place);
+            if let Some(found) = shows(&fewer)?
+                && found.index >= index
+            {
+                steps = fewer;
+                latest = found;
+            }
+        }
+    }
+    Ok(Finding {
+        steps,
+        manner,
+        difference: latest,
+        repeatable: true,
+    })
+}

@@ -1,0 +1,327 @@
+//! The kit's command line: random differential runs, cases, recording, checks of the command tables, oracles.
+
+#![forbid(unsafe_code)]
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use weft_testkit::case_file::CaseFile;
+use weft_testkit::case_run::{self, Explained};
+use weft_testkit::command_docs;
+use weft_testkit::delivery::Delivery;
+use weft_testkit::deviations::Deviations;
+use weft_testkit::differential::{self, Pair, Plan};
+use weft_testkit::door::{Door, SocketDoor};
+use weft_testkit::engine_door::EngineDoor;
+use weft_testkit::error::KitError;
+use weft_testkit::folder;
+use weft_testkit::oracle::Oracles;
+use weft_testkit::probe::Protocol;
+use weft_testkit::record;
+use weft_testkit::rules::not_generated;
+
+mod arguments;
+
+use arguments::Arguments;
+
+/// Bytes sent as they are have so many replies as come before this much silence.
+const RECORD_SILENCE: Duration = Duration::from_millis(300);
+
+const USAGE: &str = "\
+weft-testkit COMMAND [OPTIONS]
+
+  oracles                 fetch the oracles and tell where they are
+  differential            random requests to the reference and to the server under test
+      --family NAME         only this family (may be repeated); default: all that the server has
+      --count N             requests per family (10000)
+      --seed N              what everything random comes from (1)
+      --delivery NAME       single, pipeline, split or bytes (may be repeated); default: all in turn
+      --findings N          distinct differences per family after which it is left (5)
+  cases [FILE ...]        written cases through every door (default: all in weft-testkit/cases)
+      --delivery NAME       as above; default: each
+      --door NAME           socket or engine; default: both for Weft, the socket for another server
+  record FILE ...         fill the replies of case files in from the reference
+  command-docs            COMMAND INFO and COMMAND DOCS of every command that the server has, against the reference
+
+Options of all commands:
+      --subject PATH        the server under test: a path, redis8 or redis70 (default: weft-server beside this program)
+      --reference PATH      the reference: a path, redis8 (default) or redis70
+      --subject-arg WORD    an argument for the server under test (may be repeated)
+";
+
+fn main() -> ExitCode {
+    let arguments = match Arguments::parse(std::env::args().skip(1)) {
+        Ok(arguments) => arguments,
+        Err(what) => {
+            eprintln!("{what}\n\n{USAGE}");
+            return ExitCode::from(2);
+        }
+    };
+    let result = match arguments.command.as_str() {
+        "oracles" => oracles(),
+        "differential" => run_differential(&arguments),
+        "cases" => run_cases(&arguments),
+        "command-docs" => run_command_docs(&arguments),
+        "record" => run_record(&arguments),
+        "" | "help" => {
+            print!("{USAGE}");
+            Ok(true)
+        }
+        other => {
+            eprintln!("unknown command {other:?}\n\n{USAGE}");
+            return ExitCode::from(2);
+        }
+    };
+    match result {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(error) => {
+            eprintln!("weft-testkit: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn oracles() -> Result<bool, KitError> {
+    let found = Oracles::obtain();
+    for (name, path) in [
+        ("reference", &found.reference),
+        ("redis70", &found.redis70),
+        ("redis-cli", &found.redis_cli),
+        ("redis-benchmark", &found.redis_benchmark),
+    ] {
+        if let Some(path) = path {
+            println!("{name}: {}", path.display());
+        }
+    }
+    for what in &found.missing {
+        println!("not to be had: {what}");
+    }
+    Ok(found.missing.is_empty())
+}
+
+fn servers(arguments: &Arguments) -> Result<(PathBuf, PathBuf), KitError> {
+    let beside = || -> Result<PathBuf, KitError> {
+        let here = std::env::current_exe().map_err(KitError::io("find this program"))?;
+        Ok(here.with_file_name("weft-server"))
+    };
+    let oracles = Oracles::obtain();
+    let resolve = |name: &str| -> Result<PathBuf, KitError> {
+        match name {
+            "redis8" => oracles.require_reference().map(PathBuf::from),
+            "redis70" => oracles
+                .redis70
+                .clone()
+                .ok_or_else(|| KitError::Missing(oracles.missing.join("; "))),
+            path => Ok(PathBuf::from(path)),
+        }
+    };
+    let reference = resolve(arguments.one("reference").unwrap_or("redis8"))?;
+    let subject = match arguments.one("subject") {
+        Some(name) => resolve(name)?,
+        None => beside()?,
+    };
+    Ok((reference, subject))
+}
+
+fn run_differential(arguments: &Arguments) -> Result<bool, KitError> {
+    let (reference, subject) = servers(arguments)?;
+    let deviations = Deviations::read(&folder::workspace())?;
+    let mut pair = Pair::start(&reference, &subject, arguments.all("subject-arg"))?;
+    let rows = differential::families(&pair)?;
+    let mut families: Vec<String> = arguments.all("family").to_vec();
+    if families.is_empty() {
+        families = rows.keys().cloned().collect();
+    }
+    let deliveries = deliveries(arguments)?;
+    let (mut passed, mut failed) = (0, 0);
+    for family in families {
+        let plan = Plan {
+            family: family.clone(),
+            count: arguments.number("count", 10_000)?,
+            seed: arguments.number("seed", 1)? as u64,
+            deliveries: deliveries.clone(),
+            findings_max: arguments.number("findings", 5)?,
+        };
+        let start = Instant::now();
+        let outcome = differential::run(&mut pair, &plan, &deviations, &mut |finding| {
+            println!("\n{finding}")
+        })?;
+        let rows = rows.get(&family).map(Vec::as_slice).unwrap_or_default();
+        for row in rows {
+            if let Some(reason) = not_generated(row) {
+                println!("  {family}: {} is not generated: it {reason}", row.name());
+            }
+        }
+        for (id, count) in &outcome.deviations {
+            println!("  {family}: {count} replies are explained by {id}");
+        }
+        println!(
+            "{family}: {} requests of {} commands (seed {}), {} differences ({} more like them), {:.1} s",
+            outcome.requests,
+            outcome.commands.len(),
+            plan.seed,
+            outcome.findings.len(),
+            outcome.repeated,
+            start.elapsed().as_secs_f64(),
+        );
+        if outcome.findings.is_empty() {
+            passed += 1
+        } else {
+            failed += 1
+        }
+    }
+    println!("differential: {passed} passed, {failed} failed");
+    Ok(failed == 0)
+}
+
+fn deliveries(arguments: &Arguments) -> Result<Vec<Delivery>, KitError> {
+    match arguments.all("delivery") {
+        [] => Ok(Delivery::ALL.to_vec()),
+        names => names
+            .iter()
+            .map(|name| {
+                Delivery::of_name(name)
+                    .ok_or_else(|| KitError::syntax("--delivery", 0, format!("unknown: {name}")))
+            })
+            .collect(),
+    }
+}
+
+fn case_files(arguments: &Arguments) -> Result<Vec<PathBuf>, KitError> {
+    if !arguments.words.is_empty() {
+        return Ok(arguments.words.iter().map(PathBuf::from).collect());
+    }
+    let folder = folder::workspace().join("weft-testkit/cases");
+    let entries =
+        std::fs::read_dir(&folder).map_err(KitError::io(format!("list {}", folder.display())))?;
+    let mut files: Vec<PathBuf> = entries
+        .filter_map(|entry| entry.ok().map(|entry| entry.path()))
+        .filter(|path| {
+            path.extension()
+                .is_some_and(|extension| extension == "case")
+        })
+        .collect();
+    files.sort();
+    Ok(files)
+}
+
+fn run_cases(arguments: &Arguments) -> Result<bool, KitError> {
+    let only_engine = arguments.one("door") == Some("engine");
+    let (reference, subject) = if only_engine {
+        Default::default()
+    } else {
+        servers(arguments)?
+    };
+    let deviations = Deviations::read(&folder::workspace())?;
+    let mut explained = Explained {
+        deviations,
+        counts: BTreeMap::new(),
+    };
+    let is_reference = !only_engine && reference == subject;
+    let (mut passed, mut failed) = (0, 0);
+    for path in case_files(arguments)? {
+        let file = CaseFile::read(&path)?;
+        let place = path
+            .strip_prefix(folder::workspace())
+            .unwrap_or(&path)
+            .display()
+            .to_string();
+        let mut server_arguments = file.server.clone();
+        server_arguments.extend_from_slice(arguments.all("subject-arg"));
+        let mut doors: Vec<Box<dyn Door>> = Vec::new();
+        if !only_engine {
+            doors.push(Box::new(SocketDoor::start(&subject, &server_arguments)?));
+        }
+        // The engine in this process is the product's: it stands beside its server, not beside a reference.
+        if only_engine || (arguments.one("door").is_none() && arguments.one("subject").is_none()) {
+            doors.push(Box::new(EngineDoor::start(&server_arguments)?));
+        }
+        let (mut played, mut wrong) = (0, 0);
+        let mut skipped = BTreeSet::new();
+        let start = Instant::now();
+        for door in &mut doors {
+            let commands = door.commands()?;
+            for delivery in deliveries(arguments)? {
+                door.set_delivery(delivery);
+                let outcome = case_run::play_file(
+                    &place,
+                    &file,
+                    door.as_mut(),
+                    &commands,
+                    is_reference,
+                    &mut explained,
+                )?;
+                played += outcome.count;
+                wrong += outcome.failures.len();
+                skipped.extend(outcome.skipped);
+                outcome
+                    .failures
+                    .iter()
+                    .for_each(|failure| println!("{failure}"));
+            }
+        }
+        for case in &skipped {
+            println!("  {place}: skipped: {case}");
+        }
+        println!(
+            "{place}: {} cases, {played} times played, {wrong} failed, {} skipped, {:.1} s",
+            file.cases.len(),
+            skipped.len(),
+            start.elapsed().as_secs_f64()
+        );
+        passed += played - wrong;
+        failed += wrong;
+    }
+    for (id, count) in &explained.counts {
+        println!("  {count} replies are explained by {id}");
+    }
+    println!("cases: {passed} passed, {failed} failed");
+    Ok(failed == 0)
+}
+
+fn run_record(arguments: &Arguments) -> Result<bool, KitError> {
+    let (reference, _) = servers(arguments)?;
+    for path in case_files(arguments)? {
+        let mut file = CaseFile::read(&path)?;
+        let mut door = SocketDoor::start(&reference, &file.server)?;
+        door.set_answer_timeout(RECORD_SILENCE);
+        for replaced in record::record(&mut file, &mut door)? {
+            println!("{}: replaced: {replaced}", path.display());
+        }
+        std::fs::write(&path, file.to_string())
+            .map_err(KitError::io(format!("write {}", path.display())))?;
+        println!("{}: {} cases recorded", path.display(), file.cases.len());
+    }
+    Ok(true)
+}
+
+fn run_command_docs(arguments: &Arguments) -> Result<bool, KitError> {
+    let (reference, subject) = servers(arguments)?;
+    let pair = Pair::start(&reference, &subject, arguments.all("subject-arg"))?;
+    let mut failed = BTreeSet::new();
+    let mut compared = 0;
+    for protocol in Protocol::ALL {
+        let [mut reference, mut subject] = pair.connect(protocol)?;
+        let comparison = command_docs::compare(&mut reference, &mut subject)?;
+        compared = comparison.commands;
+        if protocol == Protocol::Resp2 && !comparison.missing.is_empty() {
+            println!(
+                "  subcommands that are not there: {}",
+                comparison.missing.join(" ")
+            );
+        }
+        for what in comparison.differences {
+            failed.insert(what.split([':', '|']).next().unwrap_or_default().to_owned());
+            println!("{}: {what}", protocol.name());
+        }
+    }
+    println!(
+        "command docs: {} passed, {} failed",
+        compared.saturating_sub(failed.len()),
+        failed.len()
+    );
+    Ok(failed.is_empty())
+}
