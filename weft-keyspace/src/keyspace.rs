@@ -209,9 +209,11 @@ impl Keyspace {
         self.next_nonempty(db, 0)
     }
 
-    /// Starts loading the bucket that an entry at `position` would be in.
+    /// Starts loading the bucket that an entry at `position` would be in, and the latch on the way to it.
     #[inline]
     pub fn prefetch_bucket(&self, inside: &GateGuard<'_>, db: usize, position: Position) {
+        let shard = &self.shards[self.shard_of(position)];
+        shard.lines().into_iter().for_each(table::prefetch);
         table::prefetch_bucket(&self.spine, inside, db, position);
     }
 
