@@ -554,6 +554,29 @@ impl RawEntry {
         Self::key_offset(header) + Self::key_len(header) + inline
     }
 
+    /// Stores an inline string over another one if the slot need not change; whether it did.
+    ///
+    /// # Safety
+    ///
+    /// Nobody looks at the entry.
+    #[inline]
+    pub(crate) unsafe fn overwrite_bytes(self, bytes: &[u8], raw: bool) -> bool {
+        let header = self.header();
+        let start = Self::key_offset(header) + Self::key_len(header);
+        let before = start + Self::value_len(header);
+        let after = start + bytes.len();
+        if header & 0xf != BYTES || after.next_multiple_of(UNIT) != before.next_multiple_of(UNIT) {
+            return false;
+        }
+        let cleared = header & !(LENGTH_MASK << VALUE_SHIFT | RAW);
+        let flag = if raw { RAW } else { 0 };
+        self.set_header(cleared | (bytes.len() as u64) << VALUE_SHIFT | flag);
+        let place = self.at(start);
+        // SAFETY: the slot has room for as many units as before; `bytes` cannot lie in an entry that nobody looks at.
+        unsafe { place.copy_from_nonoverlapping(NonNull::from(bytes).cast(), bytes.len()) };
+        true
+    }
+
     /// Stores a value of the same shape; returns the rope that was there.
     ///
     /// # Safety

@@ -256,6 +256,9 @@ impl Keyspace {
     pub fn trim(&self, inside: &GateGuard<'_>, shard: usize) -> usize {
         assert!(self.spine.gates.guards(inside), "a gate of this keyspace");
         let mut bytes = 0;
+        if !self.spine.ground.small_pages() {
+            return bytes;
+        }
         for db in 0..self.databases() {
             let mut latched = self.latch(shard);
             let Some((_, table)) = latched.databases_mut().table_mut(db, 0) else {

@@ -110,42 +110,26 @@ impl Shard {
         value: NewValue<'_>,
         deadline: DeadlineChange,
     ) -> bool {
-        let flat;
-        let (value, raw) = match value {
-            NewValue::Int(value) => (Payload::Int(value), false),
-            NewValue::Bytes(bytes) => (Payload::Bytes(bytes), false),
-            NewValue::RawBytes(bytes) => (Payload::Bytes(bytes), true),
-            NewValue::Rope(rope) if rope.len() < SLOT_MAX => {
-                flat = rope.to_vec();
-                (Payload::Bytes(&flat), false)
-            }
-            NewValue::Rope(rope) => (Payload::Rope(rope), false),
-        };
-        let mut value = Some(value);
-        let old = self.alter(db, position, key, |context, mut occupied| {
-            let deadline = match deadline {
-                DeadlineChange::Keep => occupied.look().deadline(),
-                DeadlineChange::Clear => None,
-                DeadlineChange::At(at) => Some(at),
-            };
-            let value = value.take().expect("called once");
-            occupied.set_value(context, value, raw, deadline)
-        });
-        match (old, value) {
-            (Some(old), _) => {
-                self.discard(old);
-                true
-            }
-            (None, value) => {
-                let value = value.expect("the key does not exist");
-                let deadline = match deadline {
-                    DeadlineChange::At(at) => Some(at),
-                    DeadlineChange::Keep | DeadlineChange::Clear => None,
-                };
-                self.insert(db, position, key, value, raw, deadline);
-                false
-            }
+        if self.capture.is_some() {
+            self.before_change(db, position, key);
         }
+        if let Some((context, table)) = self.databases.table_mut(db, tick(self.now))
+            && let Some(mut occupied) = table.occupied(position, key)
+        {
+            let in_place = match &value {
+                NewValue::Bytes(bytes) => occupied.overwrite_bytes(bytes, false, deadline),
+                NewValue::RawBytes(bytes) => occupied.overwrite_bytes(bytes, true, deadline),
+                NewValue::Int(_) | NewValue::Rope(_) => false,
+            };
+            if !in_place {
+                let old = set_existing(context, occupied, value, deadline);
+                self.databases.publish(db);
+                self.discard(old);
+            }
+            return true;
+        }
+        self.insert(db, position, key, value, deadline);
+        false
     }
 
     /// The bytes of an inline string, to be changed in place; `None` for anything else.
@@ -170,11 +154,11 @@ impl Shard {
             occupied.set_raw(true);
         })?;
         let (table, held) = self.databases.table_and_held(db)?;
-        let (rope, external) = table.occupied(position, key)?.into_rope()?;
+        let (rope, counts) = table.occupied(position, key)?.into_rope()?;
         Some(RopeMut {
             before: rope_bytes(rope),
             rope,
-            external,
+            counts,
             held,
         })
     }
@@ -386,20 +370,24 @@ impl Shard {
         }
     }
 
-    /// Adds a key that does not exist; [`Shard::alter`] found that out and recorded it.
+    /// Adds a key that does not exist.
     fn insert(
         &mut self,
         db: usize,
         position: Position,
         key: &[u8],
-        value: Payload<'_>,
-        raw: bool,
-        deadline: Option<u64>,
+        value: NewValue<'_>,
+        deadline: DeadlineChange,
     ) {
+        let raw = matches!(value, NewValue::RawBytes(_));
+        let mut flat = Vec::new();
         let mut draft = Draft {
             key: KeyPart::new(key, position),
-            value,
-            deadline,
+            value: payload(value, &mut flat),
+            deadline: match deadline {
+                DeadlineChange::At(at) => Some(at),
+                DeadlineChange::Keep | DeadlineChange::Clear => None,
+            },
             raw,
             access: 0,
         };
@@ -414,6 +402,37 @@ impl Shard {
         if let Some(rope) = value.filter(is_large) {
             self.garbage.push(rope);
         }
+    }
+}
+
+/// Replaces an entry's value; the long one that was there comes back.
+fn set_existing(
+    context: Context<'_>,
+    mut occupied: Occupied<'_>,
+    value: NewValue<'_>,
+    deadline: DeadlineChange,
+) -> Option<Rope> {
+    let raw = matches!(value, NewValue::RawBytes(_));
+    let mut flat = Vec::new();
+    let value = payload(value, &mut flat);
+    let deadline = match deadline {
+        DeadlineChange::Keep => occupied.look().deadline(),
+        DeadlineChange::Clear => None,
+        DeadlineChange::At(at) => Some(at),
+    };
+    occupied.set_value(context, value, raw, deadline)
+}
+
+/// The form in which a value is stored; a short rope is flattened into `flat`.
+fn payload<'a>(value: NewValue<'a>, flat: &'a mut Vec<u8>) -> Payload<'a> {
+    match value {
+        NewValue::Int(value) => Payload::Int(value),
+        NewValue::Bytes(bytes) | NewValue::RawBytes(bytes) => Payload::Bytes(bytes),
+        NewValue::Rope(rope) if rope.len() < SLOT_MAX => {
+            *flat = rope.to_vec();
+            Payload::Bytes(flat)
+        }
+        NewValue::Rope(rope) => Payload::Rope(rope),
     }
 }
 
@@ -442,8 +461,8 @@ impl fmt::Debug for Shard {
 pub struct RopeMut<'a> {
     rope: &'a mut Rope,
     before: usize,
-    /// The table's count of bytes outside its arena, and the shard's of all bytes held.
-    external: &'a mut usize,
+    /// The table's counts of bytes outside its arena and of all bytes, and the shard's of all bytes.
+    counts: [&'a mut usize; 2],
     held: &'a AtomicUsize,
 }
 
@@ -464,7 +483,9 @@ impl DerefMut for RopeMut<'_> {
 impl Drop for RopeMut<'_> {
     fn drop(&mut self) {
         let after = rope_bytes(self.rope);
-        *self.external = *self.external - self.before + after;
+        for count in &mut self.counts {
+            **count = **count - self.before + after;
+        }
         let held = self.held.load(Relaxed) - self.before + after;
         self.held.store(held, Relaxed);
     }

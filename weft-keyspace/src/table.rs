@@ -95,6 +95,8 @@ pub(crate) struct Table {
     deepest: usize,
     stash: BTreeMap<u64, Vec<u32>>,
     stashed: usize,
+    /// Bytes held as the spine knows them.
+    held: usize,
     /// Counts or memory changed since [`Table::take_changed`].
     changed: bool,
 }
@@ -125,6 +127,7 @@ impl Table {
             deepest: 1,
             stash: BTreeMap::new(),
             stashed: 0,
+            held: 0,
             changed: true,
         }
     }

@@ -115,6 +115,8 @@ impl Databases {
         };
         let root = self.spine.roots.at(self.shard, db);
         root.store(std::ptr::null_mut(), Release);
+        let word = self.spine.held.at(self.shard, 0);
+        word.store(word.load(Relaxed) - table.held, Relaxed);
         self.publish_now(db);
         self.spine.mark_empty(self.shard, db);
         Dropped::new(&self.spine, *table)
@@ -147,7 +149,7 @@ impl Databases {
             .fold(Memory::default(), Memory::plus)
     }
 
-    fn publish_now(&self, db: usize) {
+    fn publish_now(&mut self, db: usize) {
         let (keys, deadlines) = self.tables[db]
             .as_ref()
             .map_or((0, 0), |table| (table.len, table.deadlines));
@@ -157,13 +159,12 @@ impl Databases {
         if keys > 0 {
             self.spine.mark_nonempty(self.shard, db);
         }
-        let held = self
-            .tables
-            .iter()
-            .flatten()
-            .map(|table| table.arena.page_bytes() + table.table_bytes() + table.external)
-            .sum();
-        self.spine.held.at(self.shard, 0).store(held, Relaxed);
+        if let Some(table) = &mut self.tables[db] {
+            let bytes = table.arena.page_bytes() + table.table_bytes() + table.external;
+            let before = std::mem::replace(&mut table.held, bytes);
+            let word = self.spine.held.at(self.shard, 0);
+            word.store(word.load(Relaxed) - before + bytes, Relaxed);
+        }
     }
 }
 

@@ -10,6 +10,7 @@ use super::{Context, Found, Table};
 use crate::entry::{Draft, Entry, KeyPart, Payload, ValueRef};
 use crate::expiry::{Due16, tick};
 use crate::position::Position;
+use crate::shard::DeadlineChange;
 
 /// An entry that exists, and its table.
 pub(crate) struct Occupied<'a> {
@@ -43,8 +44,24 @@ impl<'a> Occupied<'a> {
         self.found.entry.set_raw(raw);
     }
 
-    /// Stores another value; the long one that was there comes back.
+    /// Stores another inline string where the old one is, if nothing else of the entry has to change for it.
     #[inline]
+    pub(crate) fn overwrite_bytes(
+        &mut self,
+        bytes: &[u8],
+        raw: bool,
+        deadline: DeadlineChange,
+    ) -> bool {
+        let stays = match deadline {
+            DeadlineChange::Keep => true,
+            DeadlineChange::Clear => !self.found.entry.has_deadline(),
+            DeadlineChange::At(_) => false,
+        };
+        // SAFETY: the table is borrowed uniquely.
+        stays && unsafe { self.found.entry.overwrite_bytes(bytes, raw) }
+    }
+
+    /// Stores another value; the long one that was there comes back.
     pub(crate) fn set_value(
         &mut self,
         context: Context<'_>,
@@ -111,11 +128,12 @@ impl<'a> Occupied<'a> {
         unsafe { self.found.entry.bytes_mut() }
     }
 
-    /// The rope, to be changed in place, and the table's count of external bytes, to be kept right.
-    pub(crate) fn into_rope(self) -> Option<(&'a mut Rope, &'a mut usize)> {
+    /// The rope, to be changed in place, and the table's counts of external bytes and of all bytes as published, to be
+    /// kept right.
+    pub(crate) fn into_rope(self) -> Option<(&'a mut Rope, [&'a mut usize; 2])> {
         // SAFETY: the table is borrowed uniquely for 'a, and entries are no part of its fields.
         let rope = unsafe { self.found.entry.rope_mut() }?;
-        Some((rope, &mut self.table.external))
+        Some((rope, [&mut self.table.external, &mut self.table.held]))
     }
 
     /// Removes the entry; its long value comes back.
