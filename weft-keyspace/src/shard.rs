@@ -95,6 +95,12 @@ impl Shard {
         self.now
     }
 
+    /// The latest time seen under this latch, milliseconds.
+    #[inline]
+    pub fn latest_now(&self) -> u64 {
+        self.now
+    }
+
     /// The entry with this key, expired or not.
     #[inline]
     pub fn find(&self, db: usize, position: Position, key: &[u8]) -> Option<Entry<'_>> {
