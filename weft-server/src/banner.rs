@@ -17,10 +17,7 @@ pub fn starting(log: &Log, configured: bool) {
     if configured {
         log.notice("Configuration loaded");
     } else {
-        log.warning(
-            "Warning: no config file specified, using the default config. In order to specify a config file use \
-             weft-server /path/to/weft.conf",
-        );
+        log.notice("No configuration given, using the defaults. To use a file: weft-server /path/to/weft.conf");
     }
 }
 

@@ -16,11 +16,14 @@ use crate::worker::Worker;
 /// Overdue keys removed at a time: some 100 microseconds of work. If there are more, the next turn goes on.
 const EXPIRE_BUDGET: usize = 256;
 
+/// As many more for every step of `active-expire-effort` above the first.
+const EXPIRE_BUDGET_PER_EFFORT: usize = 64;
+
 /// Shards whose idle pages are looked for per tick.
 const TRIM_SHARDS: usize = 16;
 
-/// Ticks without work after which free memory is given back and the timer stops.
-const QUIET_TICKS: u32 = 10;
+/// Rounds without work after which free memory is given back and the timer stops.
+const QUIET_ROUNDS: u32 = 10;
 
 /// The only timer of a worker.
 const TICK: TimerToken = TimerToken(0);
@@ -31,7 +34,9 @@ pub struct Housekeeping {
     /// Something happened since the last tick.
     worked: bool,
     armed: bool,
-    quiet_ticks: u32,
+    quiet_rounds: u32,
+    /// When to look at everything but overdue keys again.
+    round_due_ns: u64,
     /// Shards still to be trimmed in this round, counted down.
     trim_left: usize,
     /// The slot of the session table that the search for idle clients has come to.
@@ -60,24 +65,38 @@ impl Housekeeping {
     pub fn tick<D: Driver>(&mut self, worker: &mut Worker, io: &mut D) {
         self.armed = false;
         worker.state.refresh_settings(&worker.shared.engine);
+        let settings = worker.state.settings();
+        let effort = settings.active_expire_effort() as usize;
+        let period_ns = period_ns(settings);
+        let budget = EXPIRE_BUDGET + EXPIRE_BUDGET_PER_EFFORT * effort.saturating_sub(1);
         let more = worker
             .state
-            .expire(&worker.shared.engine, &worker.clock, EXPIRE_BUDGET);
+            .expire(&worker.shared.engine, &worker.clock, budget);
         worker.state.hand_over_waste(&worker.shared.engine);
+        let now_ns = io.turn_started_ns();
+        if now_ns >= self.round_due_ns {
+            self.round_due_ns = now_ns + period_ns;
+            self.round(worker, io);
+        }
+        if more {
+            self.worked = true;
+            self.arm_in(io, 0);
+        } else if self.quiet_rounds < QUIET_ROUNDS || self.trim_left > 0 || has_deadlines(worker) {
+            self.arm_in(io, period_ns);
+        }
+    }
+
+    /// What is done `hz` times a second, whether or not keys are overdue.
+    fn round<D: Driver>(&mut self, worker: &mut Worker, io: &mut D) {
         self.close_idle(worker, io);
         self.trim(worker);
         if std::mem::take(&mut self.worked) {
-            self.quiet_ticks = 0;
+            self.quiet_rounds = 0;
         } else {
-            self.quiet_ticks = self.quiet_ticks.saturating_add(1);
+            self.quiet_rounds = self.quiet_rounds.saturating_add(1);
         }
-        if self.quiet_ticks == QUIET_TICKS {
+        if self.quiet_rounds == QUIET_ROUNDS {
             allocator::purge();
-        }
-        if more {
-            self.arm_in(io, 0);
-        } else if self.quiet_ticks < QUIET_TICKS || self.trim_left > 0 || has_deadlines(worker) {
-            self.arm_in(io, period_ns(worker.state.settings()));
         }
     }
 

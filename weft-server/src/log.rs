@@ -98,17 +98,16 @@ impl Log {
     /// # Errors
     /// Those of opening the file; then nothing has changed.
     pub fn redirect(&self, file: Option<&Path>, syslog: Option<Syslog>) -> io::Result<()> {
-        if let Some(path) = file {
+        // Absolute, so that a later change of the working directory does not move the log.
+        let file = file.map(std::path::absolute).transpose()?;
+        if let Some(path) = &file {
             open(path)?;
         }
         let mut destination = self
             .destination
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
-        *destination = Destination {
-            file: file.map(Path::to_owned),
-            syslog,
-        };
+        *destination = Destination { file, syslog };
         Ok(())
     }
 

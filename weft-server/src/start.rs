@@ -3,6 +3,7 @@
 //! Owns the order of steps: everything that can fail because of the configuration or the machine comes before the first
 //! thread, and the log says why. The main thread then waits for the reason to end.
 
+use std::backtrace::Backtrace;
 use std::ffi::{OsStr, OsString};
 use std::io::{self, IsTerminal};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -113,20 +114,23 @@ fn serve(arguments: &[OsString], command_line: &CommandLine) -> Result<(), Stop>
             });
     }
     banner::starting(&log, arguments.len() > 1);
-    log_panics(&log);
+    end_on_panic(&log);
     log.set_serving();
     let server = Server::open(loaded, in_background, &log)?;
     server.run()
 }
 
-fn log_panics(log: &Arc<Log>) {
+/// A thread that panics leaves nothing that could be relied on: the log says why, and the process ends.
+fn end_on_panic(log: &Arc<Log>) {
     let log = Arc::clone(log);
     std::panic::set_hook(Box::new(move |panic| {
         let thread = thread::current();
         log.warning(format_args!(
-            "Thread {}: {panic}",
-            thread.name().unwrap_or("unnamed")
+            "Thread {}: {panic}\n{}",
+            thread.name().unwrap_or("unnamed"),
+            Backtrace::force_capture()
         ));
+        std::process::abort();
     }));
 }
 

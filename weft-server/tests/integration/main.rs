@@ -1,0 +1,9 @@
+//! The server as its users meet it: the real program, real sockets, real signals.
+// A test program has no outside: `pub` is for its other modules.
+#![allow(unreachable_pub)]
+
+mod clients;
+mod harness;
+mod parameters;
+mod shutdown;
+mod start;

@@ -1,0 +1,140 @@
+//! How the server ends.
+
+use std::fs;
+use std::io::Write;
+use std::os::unix::net::UnixDatagram;
+
+use rustix::process::Signal;
+
+use crate::harness::Server;
+
+#[test]
+fn sigterm_ends_it_in_good_order() {
+    ends_in_good_order(Signal::TERM, "SIGTERM");
+}
+
+#[test]
+fn sigint_ends_it_in_good_order() {
+    ends_in_good_order(Signal::INT, "SIGINT");
+}
+
+fn ends_in_good_order(signal: Signal, name: &str) {
+    let folder = tempfile::tempdir().unwrap();
+    let [socket, pid_file] = ["socket", "pid"].map(|name| folder.path().join(name));
+    let mut server = Server::start(&[
+        "--unixsocket",
+        socket.to_str().unwrap(),
+        "--pidfile",
+        pid_file.to_str().unwrap(),
+    ]);
+    assert_eq!(
+        fs::read_to_string(&pid_file).unwrap(),
+        format!("{}\n", server.id())
+    );
+    assert!(socket.exists());
+    let mut client = server.connect();
+    client.ask("PING", "+PONG\r\n");
+    server.signal(signal);
+    assert_eq!(server.wait().code(), Some(0));
+    client.expect_end();
+    assert!(!socket.exists() && !pid_file.exists());
+    let signal_line = server
+        .seen
+        .iter()
+        .position(|line| line.contains("signal-handler"))
+        .unwrap();
+    let (id, line) = (server.id(), &server.seen[signal_line]);
+    assert!(
+        line.starts_with(&format!("{id}:signal-handler (")),
+        "{line}"
+    );
+    assert!(
+        line.ends_with(&format!(") Received {name} scheduling shutdown...")),
+        "{line}"
+    );
+    assert_eq!(
+        server.messages()[signal_line + 1..],
+        [
+            "User requested shutdown...",
+            "Removing the pid file.",
+            "Removing the unix socket file.",
+            "Weft is now ready to exit, bye bye...",
+        ]
+    );
+}
+
+#[test]
+fn sighup_is_ignored() {
+    let mut server = Server::start(&[]);
+    server.signal(Signal::HUP);
+    server.connect().ask("PING", "+PONG\r\n");
+    server.stop();
+}
+
+#[test]
+fn shutdown_closes_without_a_reply() {
+    let mut server = Server::start(&[]);
+    let mut client = server.connect();
+    let mut other = server.connect();
+    other.ask("PING", "+PONG\r\n");
+    client.send("SET key value\r\nSHUTDOWN NOSAVE\r\nGET key\r\n");
+    client.expect(b"+OK\r\n");
+    client.expect_end();
+    other.expect_end();
+    assert_eq!(server.wait().code(), Some(0));
+}
+
+#[test]
+fn replies_already_made_are_delivered() {
+    let mut server = Server::start(&[]);
+    let mut client = server.connect();
+    let value = "x".repeat(1 << 20);
+    client.send(format!(
+        "*3\r\n$3\r\nSET\r\n$1\r\nk\r\n${}\r\n{value}\r\n",
+        value.len()
+    ));
+    client.expect(b"+OK\r\n");
+    // More than the sockets hold: the rest is still with the server when it is told to end.
+    client.send("GET k\r\n".repeat(8));
+    let mut head = format!("${}\r\n", value.len());
+    client.expect(head.as_bytes());
+    server.signal(Signal::TERM);
+    server.wait_for_line("User requested shutdown...");
+    head = format!("{value}\r\n{head}");
+    for _ in 0..7 {
+        client.expect(head.as_bytes());
+    }
+    client.expect(format!("{value}\r\n").as_bytes());
+    assert_eq!(server.wait().code(), Some(0));
+}
+
+#[test]
+fn systemd_is_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("notify");
+    let socket = UnixDatagram::bind(&path).unwrap();
+    socket
+        .set_read_timeout(Some(crate::harness::PATIENCE))
+        .unwrap();
+    let mut server = Server::start_with(&["--supervised", "auto"], |command| {
+        command.env("NOTIFY_SOCKET", &path)
+    });
+    let mut buffer = [0; 200];
+    let mut next = || {
+        let count = socket.recv(&mut buffer).unwrap();
+        String::from_utf8(buffer[..count].to_vec()).unwrap()
+    };
+    assert!(next().contains("\nREADY=1\n"));
+    server.stop();
+    assert!(next().contains("\nSTOPPING=1\n"));
+}
+
+#[test]
+fn a_client_that_never_reads_does_not_hold_up_the_end() {
+    let mut server = Server::start(&[]);
+    let mut client = server.connect();
+    client.ask(&format!("SET k {}", "x".repeat(60_000)), "+OK\r\n");
+    client.stream.write_all(&b"GET k\r\n".repeat(1000)).unwrap();
+    server.connect().ask("PING", "+PONG\r\n");
+    server.stop();
+}
