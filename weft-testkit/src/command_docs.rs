@@ -378,7 +378,10 @@ mod tests {
             )
         };
         let term = |text: &str| complexity_term(&docs(text));
-        assert_eq!(term("O(log(N)+M) here, O(1) there"), Some("O(log(N)+M)".to_owned()));
+        assert_eq!(
+            term("O(log(N)+M) here, O(1) there"),
+            Some("O(log(N)+M)".to_owned())
+        );
         assert_eq!(term("Depends on the script"), None);
         assert_eq!(term("O(broken"), Some("O(broken".to_owned()));
     }

@@ -23,6 +23,7 @@ use weft_testkit::record;
 use weft_testkit::rules::not_generated;
 use weft_testkit::server::Server;
 use weft_testkit::socket_door::SocketDoor;
+use weft_testkit::throughput::{self, Contender};
 
 mod arguments;
 
@@ -47,6 +48,8 @@ weft-testkit COMMAND [OPTIONS]
   command-docs            COMMAND INFO and COMMAND DOCS of every command that the server has, against the reference
   clients                 redis-cli, redis-benchmark, redis-py, ioredis and node-redis against the server
   pages [--check]         write the pages under docs/ that are made from tables, or check that they are up to date
+  throughput              redis-benchmark and memory, beside the reference
+      --rounds N            rounds, of which the median counts (3)
 
 Options of all commands:
       --subject PATH        the server under test: a path, redis8 or redis70 (default: weft-server beside this program)
@@ -70,6 +73,7 @@ fn main() -> ExitCode {
         "command-docs" => run_command_docs(&arguments),
         "clients" => run_clients(&arguments),
         "pages" => run_pages(&arguments),
+        "throughput" => run_throughput(&arguments),
         "record" => run_record(&arguments),
         "" | "help" => {
             print!("{USAGE}");
@@ -364,6 +368,32 @@ fn run_clients(arguments: &Arguments) -> Result<bool, KitError> {
     }
     println!("clients: {passed} passed, {failed} failed, {missing} skipped");
     Ok(failed == 0)
+}
+
+fn run_throughput(arguments: &Arguments) -> Result<bool, KitError> {
+    let contest = Contest::of(arguments)?;
+    let subject = contest
+        .subject
+        .ok_or_else(|| KitError::Missing("this needs the socket door".to_owned()))?;
+    let oracles = Oracles::obtain();
+    let benchmark = oracles
+        .redis_benchmark
+        .clone()
+        .ok_or_else(|| KitError::Missing(oracles.missing.join("; ")))?;
+    let contenders = [
+        Contender {
+            name: "weft",
+            program: subject,
+            arguments: contest.arguments,
+        },
+        Contender {
+            name: "reference",
+            program: contest.reference,
+            arguments: Vec::new(),
+        },
+    ];
+    throughput::run(&contenders, &benchmark, arguments.number("rounds", 3)?)?;
+    Ok(true)
 }
 
 /// Pages made from tables: path and text.
