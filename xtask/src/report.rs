@@ -8,7 +8,7 @@ use crate::stage::{Counts, Outcome};
 const BUDGETS: &[(&str, &[&str], u64)] = &[
     (
         "build",
-        &["format", "tidy", "lints", "build", "pages"],
+        &["format", "tidy", "lints", "build", "pages", "build tests"],
         8 * 60,
     ),
     ("unit", &["unit", "loom"], 5 * 60),
