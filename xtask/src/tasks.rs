@@ -46,7 +46,7 @@ fn kit_of(profile: &str, arguments: &[&str]) -> Command {
 }
 
 pub(crate) fn ci() -> bool {
-    let mut report = Report::new();
+    let mut report = Report::new(true);
     report.add(stage::run(
         "format",
         &mut cargo(&["fmt", "--all", "--check"]),
@@ -69,7 +69,7 @@ pub(crate) fn ci() -> bool {
 }
 
 pub(crate) fn test() -> bool {
-    let mut report = Report::new();
+    let mut report = Report::new(false);
     tests(&mut report);
     report.finish()
 }
@@ -167,6 +167,7 @@ fn tidy_stage() -> Outcome {
     Outcome {
         name: "tidy",
         succeeded: failed == 0,
+        missing: false,
         counts: Counts {
             passed: 0,
             failed,
@@ -209,7 +210,7 @@ pub(crate) fn bench(names: &[&str]) -> bool {
 }
 
 pub(crate) fn soak(minutes: u64) -> bool {
-    let mut report = Report::new();
+    let mut report = Report::new(true);
     if !report.add(stage::run(
         "build",
         &mut cargo(&["build", "--workspace", "--bins", "--profile", PROFILE]),
