@@ -41,6 +41,13 @@ pub enum DeadlineChange {
     At(u64),
 }
 
+/// What a value took the place of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Replaced {
+    /// The deadline it had, milliseconds since 1970.
+    pub deadline: Option<u64>,
+}
+
 /// What a removal leaves over.
 #[derive(Debug, Default)]
 pub struct Removed {
@@ -107,7 +114,7 @@ impl Shard {
         self.databases.find(db, position, key)
     }
 
-    /// Sets a key's value; whether the key existed. The LRU/LFU bits of an existing key stay.
+    /// Sets a key's value and tells what was there before, expired or not. The LRU/LFU bits of an existing key stay.
     pub fn set(
         &mut self,
         db: usize,
@@ -115,13 +122,16 @@ impl Shard {
         key: &[u8],
         value: NewValue<'_>,
         deadline: DeadlineChange,
-    ) -> bool {
+    ) -> Option<Replaced> {
         if self.capture.is_some() {
             self.before_change(db, position, key);
         }
         if let Some((context, table)) = self.databases.table_mut(db, tick(self.now))
             && let Some(mut occupied) = table.occupied(position, key)
         {
+            let replaced = Replaced {
+                deadline: occupied.look().deadline(),
+            };
             let in_place = match &value {
                 NewValue::Bytes(bytes) => occupied.overwrite_bytes(bytes, false, deadline),
                 NewValue::RawBytes(bytes) => occupied.overwrite_bytes(bytes, true, deadline),
@@ -132,10 +142,10 @@ impl Shard {
                 self.databases.publish(db);
                 self.discard(old);
             }
-            return true;
+            return Some(replaced);
         }
         self.insert(db, position, key, value, deadline);
-        false
+        None
     }
 
     /// The bytes of an inline string, to be changed in place; `None` for anything else.
@@ -330,6 +340,12 @@ impl Shard {
                 }
             }
         }
+    }
+
+    /// Whether large values wait to be freed.
+    #[inline]
+    pub fn has_garbage(&self) -> bool {
+        !self.garbage.is_empty()
     }
 
     /// Large values that were overwritten or expired. What nobody takes is freed right after the latch.

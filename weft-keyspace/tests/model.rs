@@ -198,7 +198,9 @@ impl Subject {
                 } else {
                     NewValue::Bytes(&bytes)
                 };
-                let existed = shard.set(db, position, key, value, as_change(&change));
+                let existed = shard
+                    .set(db, position, key, value, as_change(&change))
+                    .is_some();
                 assert_eq!(existed, existing.is_some());
                 let deadline = deadline_after(&change);
                 let value = Value::Bytes(bytes);
@@ -214,7 +216,9 @@ impl Subject {
             Op::SetRope(len, byte, change) => {
                 let bytes = vec![byte; len];
                 let value = NewValue::Rope(Rope::from_slice(&bytes));
-                let existed = shard.set(db, position, key, value, as_change(&change));
+                let existed = shard
+                    .set(db, position, key, value, as_change(&change))
+                    .is_some();
                 assert_eq!(existed, existing.is_some());
                 let deadline = deadline_after(&change);
                 let value = Value::Bytes(bytes);
