@@ -11,6 +11,8 @@ use crate::config::{Change, SetError, Settings};
 pub enum Action {
     /// Stop the server.
     Shutdown(Shutdown),
+    /// Write a warning into the log.
+    Warn(String),
 }
 
 /// How to stop.

@@ -25,11 +25,11 @@ pub struct Client {
     /// The protocol of its replies.
     pub protocol: Protocol,
     /// CLIENT SETNAME; empty if none.
-    pub name: Box<str>,
+    pub name: Box<[u8]>,
     /// CLIENT SETINFO LIB-NAME.
-    pub library_name: Box<str>,
+    pub library_name: Box<[u8]>,
     /// CLIENT SETINFO LIB-VER.
-    pub library_version: Box<str>,
+    pub library_version: Box<[u8]>,
 }
 
 impl Client {

@@ -110,6 +110,11 @@ impl CommandError {
     }
 }
 
+/// What of a client's bytes is echoed: up to the first zero, and at most `most`.
 fn clip(text: &[u8], most: usize) -> &[u8] {
-    &text[..text.len().min(most)]
+    let end = text
+        .iter()
+        .position(|byte| *byte == 0)
+        .unwrap_or(text.len());
+    &text[..end.min(most)]
 }

@@ -17,8 +17,9 @@ use std::ptr::{self, NonNull};
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicPtr, AtomicU64};
 
+use crate::gate::GateGuard;
 use crate::gate::limbo::Block;
-use ground::{CHUNK_BYTES, Ground, PAGE_BYTES};
+use ground::{CHUNK_BYTES, Ground, PAGE_BYTES, discard};
 
 /// Bits of a handle that number the unit within its chunk.
 pub(crate) const UNIT_BITS: u32 = (CHUNK_BYTES / UNIT).trailing_zeros();
@@ -217,12 +218,6 @@ impl Arena {
         unsafe { address(self.map.as_ptr(), handle) }
     }
 
-    /// The slot size behind `handle`, bytes.
-    #[inline]
-    pub(crate) fn slot_bytes(&self, handle: u32) -> usize {
-        self.pages[page_of(handle)].class as usize * UNIT
-    }
-
     /// A slot of at least `bytes` (1 to [`SLOT_MAX`]), its content undefined.
     pub(crate) fn allocate(&mut self, bytes: usize, ground: &Ground) -> u32 {
         let class = self.class_for(bytes.div_ceil(UNIT) as u16);
@@ -283,8 +278,8 @@ impl Arena {
 
     /// Takes up to `most` free pages that the system backs out of use, so that they can be given to the system without
     /// the latch. [`Arena::trimmed`] brings them back.
-    pub(crate) fn trim(&mut self, most: usize) -> Vec<IdlePage> {
-        let mut idle = Vec::new();
+    pub(crate) fn trim(&mut self, most: usize) -> IdlePages {
+        let mut idle = IdlePages(Vec::new());
         let surplus = self.resident_free.saturating_sub(RESERVE_PAGES);
         if surplus == 0 {
             return idle;
@@ -292,17 +287,14 @@ impl Arena {
         let most = most.min(surplus);
         for list in [self.all_free, self.some_free] {
             let mut run = list;
-            while run != NONE && idle.len() < most {
+            while run != NONE && idle.0.len() < most {
                 let next = self.runs[run as usize].next;
                 for page in 0..RUN_PAGES {
                     let bit = 1 << page;
-                    if self.runs[run as usize].resident & bit != 0 && idle.len() < most {
+                    if self.runs[run as usize].resident & bit != 0 && idle.0.len() < most {
                         self.mark_used(run, bit);
                         let index = run * RUN_PAGES + page;
-                        idle.push(IdlePage {
-                            index,
-                            address: self.page_address(index),
-                        });
+                        idle.0.push((index, self.page_address(index)));
                     }
                 }
                 run = next;
@@ -312,15 +304,19 @@ impl Arena {
     }
 
     /// The pages that [`Arena::trim`] took are no longer backed.
-    pub(crate) fn trimmed(&mut self, pages: &[IdlePage]) {
-        for page in pages {
+    pub(crate) fn trimmed(&mut self, pages: IdlePages) {
+        for (index, _) in pages.0 {
             self.page_bytes -= PAGE_BYTES;
-            self.mark_free(page.index / RUN_PAGES, 1 << (page.index % RUN_PAGES), false);
+            self.mark_free(index / RUN_PAGES, 1 << (index % RUN_PAGES), false);
         }
     }
 
-    /// Gives up to `most` chunks back; true when there are none left. The arena is not used any more otherwise.
-    pub(crate) fn give_back(&mut self, ground: &Ground, most: usize) -> bool {
+    /// Gives up to `most` chunks back; true when there are none left.
+    ///
+    /// # Safety
+    ///
+    /// Nothing in the arena is used any more, and the chunks came from `ground`.
+    pub(crate) unsafe fn give_back(&mut self, ground: &Ground, most: usize) -> bool {
         for _ in 0..most {
             if self.chunks == 1 {
                 break;
@@ -328,7 +324,8 @@ impl Arena {
             self.chunks -= 1;
             // SAFETY: this is the arena's map, and it has this chunk.
             let chunk = unsafe { address(self.map.as_ptr(), (self.chunks as u32) << UNIT_BITS) };
-            ground.give_back(chunk);
+            // SAFETY: by the caller's word.
+            unsafe { ground.give_back(chunk) };
         }
         self.chunks == 1
     }
@@ -590,11 +587,24 @@ impl Arena {
     }
 }
 
-/// A free page on its way back to the system.
-#[derive(Debug)]
-pub(crate) struct IdlePage {
-    index: u32,
-    pub(crate) address: NonNull<u8>,
+/// Free pages on their way back to the system: number and address.
+#[must_use]
+pub(crate) struct IdlePages(Vec<(u32, NonNull<u8>)>);
+
+impl IdlePages {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Gives their memory back, without the latch; bytes given. The passage must have begun before the pages were
+    /// taken: while it lasts, the arena's chunks cannot get another owner.
+    pub(crate) fn discard(&self, _inside: &GateGuard<'_>) -> usize {
+        for &(_, address) in &self.0 {
+            // SAFETY: the arena holds these pages out of use, and nobody else can have got its chunks.
+            unsafe { discard(address, PAGE_BYTES) };
+        }
+        self.0.len() * PAGE_BYTES
+    }
 }
 
 /// Units from the first unit of the first chunk.

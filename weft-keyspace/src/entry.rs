@@ -17,7 +17,7 @@ use std::ptr::NonNull;
 
 use weft_rope::{CHUNK_BYTES, Rope};
 
-use crate::arena::SLOT_MAX;
+use crate::arena::{SLOT_MAX, UNIT};
 use crate::position::Position;
 
 /// Longest key inside an entry, bytes.
@@ -107,7 +107,6 @@ pub struct OwnedEntry {
 #[derive(Clone, Copy)]
 pub struct Entry<'a> {
     raw: RawEntry,
-    slot_bytes: usize,
     shard: PhantomData<&'a ()>,
 }
 
@@ -116,10 +115,9 @@ impl<'a> Entry<'a> {
     ///
     /// The entry is live and stays unchanged, access bits apart, for `'a`.
     #[inline]
-    pub(crate) unsafe fn new(raw: RawEntry, slot_bytes: usize) -> Entry<'a> {
+    pub(crate) unsafe fn new(raw: RawEntry) -> Entry<'a> {
         Entry {
             raw,
-            slot_bytes,
             shard: PhantomData,
         }
     }
@@ -175,7 +173,7 @@ impl<'a> Entry<'a> {
 
     /// Bytes that the entry occupies, its long key and long value included.
     pub fn allocated_bytes(&self) -> usize {
-        self.slot_bytes + self.raw.external_bytes()
+        self.raw.slot_bytes() + self.raw.external_bytes()
     }
 }
 
@@ -510,8 +508,12 @@ impl RawEntry {
     }
 
     /// Bytes outside the slot: a long key and a rope.
+    #[inline]
     pub(crate) fn external_bytes(self) -> usize {
         let header = self.header();
+        if header & 0xf != ROPE && header & LONG_KEY == 0 {
+            return 0;
+        }
         let key = self.long_key().map_or(0, |long| long.len);
         if header & 0xf != ROPE {
             return key;
@@ -521,7 +523,16 @@ impl RawEntry {
         key + rope_bytes(rope)
     }
 
+    /// The slot that the entry needs, bytes. The one it has may be a little larger.
+    #[inline]
+    pub(crate) fn slot_bytes(self) -> usize {
+        let header = self.header();
+        let inline = Self::key_len(header) + Self::value_len(header);
+        (Self::key_offset(header) + inline).next_multiple_of(UNIT)
+    }
+
     /// Whether [`RawEntry::overwrite`] can store this without moving the key. The slot's size is the caller's matter.
+    #[inline]
     pub(crate) fn same_shape(self, value: &Payload<'_>, deadline: bool) -> bool {
         let kind = match value {
             Payload::Int(_) => INT,
@@ -533,6 +544,7 @@ impl RawEntry {
     }
 
     /// The entry's size with a value of the same shape.
+    #[inline]
     pub(crate) fn size_with(self, value: &Payload<'_>) -> usize {
         let header = self.header();
         let inline = match value {
@@ -542,15 +554,41 @@ impl RawEntry {
         Self::key_offset(header) + Self::key_len(header) + inline
     }
 
+    /// Stores an inline string over another one if the slot need not change; whether it did.
+    ///
+    /// # Safety
+    ///
+    /// Nobody looks at the entry.
+    #[inline]
+    pub(crate) unsafe fn overwrite_bytes(self, bytes: &[u8], raw: bool) -> bool {
+        let header = self.header();
+        let start = Self::key_offset(header) + Self::key_len(header);
+        let before = start + Self::value_len(header);
+        let after = start + bytes.len();
+        if header & 0xf != BYTES || after.next_multiple_of(UNIT) != before.next_multiple_of(UNIT) {
+            return false;
+        }
+        let cleared = header & !(LENGTH_MASK << VALUE_SHIFT | RAW);
+        let flag = if raw { RAW } else { 0 };
+        self.set_header(cleared | (bytes.len() as u64) << VALUE_SHIFT | flag);
+        let place = self.at(start);
+        // SAFETY: the slot has room for as many units as before; `bytes` cannot lie in an entry that nobody looks at.
+        unsafe { place.copy_from_nonoverlapping(NonNull::from(bytes).cast(), bytes.len()) };
+        true
+    }
+
     /// Stores a value of the same shape; returns the rope that was there.
     ///
     /// # Safety
     ///
     /// [`RawEntry::same_shape`] said yes, and the slot holds [`RawEntry::size_with`] bytes. Nobody looks at the entry.
+    #[inline]
     pub(crate) unsafe fn overwrite(self, value: Payload<'_>, raw: bool) -> Option<Rope> {
-        self.set_raw(raw);
-        let header = self.header();
+        let header = self.header() & !RAW | if raw { RAW } else { 0 };
         let place = self.at(Self::value_offset(header));
+        if !matches!(value, Payload::Bytes(_)) {
+            self.set_header(header);
+        }
         match value {
             Payload::Int(value) => {
                 // SAFETY: the kind says that an integer is there.

@@ -235,3 +235,131 @@ impl Drop for Closed<'_> {
         self.gates.serving.wake_all();
     }
 }
+
+#[cfg(all(test, loom))]
+mod loom_tests {
+    use std::sync::atomic::Ordering::{Acquire, Release};
+
+    use loom::cell::UnsafeCell;
+    use loom::sync::Arc;
+    use loom::sync::atomic::AtomicUsize;
+    use loom::thread;
+
+    use super::Gates;
+
+    struct Shared {
+        gates: Gates,
+        /// Read inside a gate, written by the owner.
+        cells: [UnsafeCell<usize>; 2],
+        /// Which cell readers find.
+        root: AtomicUsize,
+    }
+
+    // SAFETY: loom fails the test if accesses to a cell overlap.
+    unsafe impl Sync for Shared {}
+    // SAFETY: as above.
+    unsafe impl Send for Shared {}
+
+    impl Shared {
+        fn new(workers: usize) -> Arc<Shared> {
+            Arc::new(Shared {
+                gates: Gates::new(workers),
+                cells: [UnsafeCell::new(0), UnsafeCell::new(0)],
+                root: AtomicUsize::new(0),
+            })
+        }
+
+        fn read(&self, cell: usize) -> usize {
+            // SAFETY: loom fails the test if this overlaps a write.
+            self.cells[cell].with(|value| unsafe { *value })
+        }
+
+        fn write(&self, cell: usize) {
+            // SAFETY: loom fails the test if this overlaps any other access.
+            self.cells[cell].with_mut(|value| unsafe { *value += 1 });
+        }
+    }
+
+    fn check(preemptions: usize, test: impl Fn() + Sync + Send + 'static) {
+        let mut model = loom::model::Builder::new();
+        model.preemption_bound = Some(preemptions);
+        model.check(test);
+    }
+
+    #[test]
+    fn loom_the_owner_is_alone_and_everybody_goes_on() {
+        check(3, || {
+            let shared = Shared::new(2);
+            let worker = {
+                let shared = Arc::clone(&shared);
+                thread::spawn(move || {
+                    for _ in 0..2 {
+                        let inside = shared.gates.gate(0).enter();
+                        shared.read(0);
+                        drop(inside);
+                    }
+                })
+            };
+            let closed = shared.gates.close(1);
+            shared.write(0);
+            drop(closed);
+            let inside = shared.gates.gate(1).enter();
+            assert_eq!(shared.read(0), 1);
+            drop(inside);
+            worker.join().expect("it does not panic");
+        });
+    }
+
+    #[test]
+    fn loom_owners_queue() {
+        check(2, || {
+            let shared = Shared::new(3);
+            let worker = {
+                let shared = Arc::clone(&shared);
+                thread::spawn(move || {
+                    let inside = shared.gates.gate(0).enter();
+                    shared.read(0);
+                    drop(inside);
+                })
+            };
+            let owner = {
+                let shared = Arc::clone(&shared);
+                thread::spawn(move || {
+                    let closed = shared.gates.close(1);
+                    shared.write(0);
+                    drop(closed);
+                })
+            };
+            let closed = shared.gates.close(2);
+            shared.write(0);
+            drop(closed);
+            owner.join().expect("it does not panic");
+            worker.join().expect("it does not panic");
+            assert_eq!(shared.read(0), 2);
+        });
+    }
+
+    #[test]
+    fn loom_what_was_replaced_is_free_once_everybody_has_left() {
+        check(3, || {
+            let shared = Shared::new(1);
+            let reader = {
+                let shared = Arc::clone(&shared);
+                thread::spawn(move || {
+                    for _ in 0..2 {
+                        let inside = shared.gates.gate(0).enter();
+                        shared.read(shared.root.load(Acquire));
+                        drop(inside);
+                    }
+                })
+            };
+            shared.root.store(1, Release);
+            let stamp = shared.gates.stamp();
+            if shared.gates.all_left_since(&stamp) {
+                shared.write(0);
+            }
+            reader.join().expect("it does not panic");
+            assert!(shared.gates.all_left_since(&stamp));
+        });
+    }
+}

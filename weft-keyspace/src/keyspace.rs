@@ -4,18 +4,15 @@
 //! commands, connections or the time.
 
 use std::fmt;
-use std::marker::PhantomData;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
-use crate::arena::ground::{PAGE_BYTES, discard};
-use crate::gate::limbo::Block;
 use crate::gate::{Closed, Gate, GateGuard};
 use crate::latch::{Held, LatchCell};
 use crate::position::{Partition, Position};
 use crate::shard::Shard;
 use crate::spine::Spine;
-use crate::table::{self, Remains};
+use crate::table;
 
 /// Free pages given to the system by one call of [`Keyspace::trim`].
 const TRIM_PAGES: usize = 64;
@@ -212,22 +209,18 @@ impl Keyspace {
         self.next_nonempty(db, 0)
     }
 
-    /// Starts loading the bucket that an entry at `position` would be in.
+    /// Starts loading the bucket that an entry at `position` would be in, and the latch on the way to it.
     #[inline]
     pub fn prefetch_bucket(&self, inside: &GateGuard<'_>, db: usize, position: Position) {
-        debug_assert!(self.spine.gates.guards(inside), "a gate of this keyspace");
-        let root = self.spine.roots.at(self.shard_of(position), db);
-        // SAFETY: the caller is inside a gate, and this is a root of the spine.
-        unsafe { table::prefetch_bucket(root, position) };
+        let shard = &self.shards[self.shard_of(position)];
+        shard.lines().into_iter().for_each(table::prefetch);
+        table::prefetch_bucket(&self.spine, inside, db, position);
     }
 
     /// Starts loading the entries that may be at `position`. Worth while once the bucket has arrived.
     #[inline]
     pub fn prefetch_entry(&self, inside: &GateGuard<'_>, db: usize, position: Position) {
-        debug_assert!(self.spine.gates.guards(inside), "a gate of this keyspace");
-        let root = self.spine.roots.at(self.shard_of(position), db);
-        // SAFETY: the caller is inside a gate, and this is a root of the spine.
-        unsafe { table::prefetch_entry(root, position) };
+        table::prefetch_entry(&self.spine, inside, db, position);
     }
 
     /// The SCAN cursor for going on at `position`: at most 48 bits.
@@ -263,29 +256,30 @@ impl Keyspace {
     pub fn trim(&self, inside: &GateGuard<'_>, shard: usize) -> usize {
         assert!(self.spine.gates.guards(inside), "a gate of this keyspace");
         let mut bytes = 0;
+        if !self.spine.ground.small_pages() {
+            return bytes;
+        }
         for db in 0..self.databases() {
             let mut latched = self.latch(shard);
-            let Some(arena) = latched.arena_mut(db) else {
+            let Some((_, table)) = latched.databases_mut().table_mut(db, 0) else {
                 continue;
             };
-            let (arena_id, pages) = (arena.id(), arena.trim(TRIM_PAGES));
+            let arena_id = table.arena().id();
+            let idle = table.arena_mut().trim(TRIM_PAGES);
             drop(latched);
-            for page in &pages {
-                discard(page.address, PAGE_BYTES);
-            }
-            if pages.is_empty() {
+            if idle.is_empty() {
                 continue;
             }
-            bytes += pages.len() * PAGE_BYTES;
+            bytes += idle.discard(inside);
             let mut latched = self.latch(shard);
-            // FLUSHDB may have taken the arena away, and SWAPDB may have moved it.
+            let databases = latched.databases_mut();
+            // FLUSHDB may have taken the table away, and SWAPDB may have moved it.
             for other in 0..self.databases() {
-                if let Some(arena) = latched
-                    .arena_mut(other)
-                    .filter(|arena| arena.id() == arena_id)
+                if let Some((_, table)) = databases.table_mut(other, 0)
+                    && table.arena().id() == arena_id
                 {
-                    arena.trimmed(&pages);
-                    latched.publish(other);
+                    table.arena_mut().trimmed(idle);
+                    databases.publish(other);
                     break;
                 }
             }
@@ -337,86 +331,5 @@ impl fmt::Debug for Exclusive<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let _ = &self.closed;
         f.debug_struct("Exclusive").finish_non_exhaustive()
-    }
-}
-
-/// A table that was emptied, waiting to be freed in slices.
-#[derive(Default)]
-pub struct Dropped {
-    inner: Option<Inner>,
-    /// Entries may hold values that are not `Sync`.
-    owned: PhantomData<Remains>,
-}
-
-struct Inner {
-    spine: Arc<Spine>,
-    remains: Box<Remains>,
-    /// The gates when the table lost its root.
-    stamp: Box<[u32]>,
-}
-
-impl Dropped {
-    /// `remains` has just lost its root.
-    pub(crate) fn new(spine: &Arc<Spine>, remains: Remains) -> Dropped {
-        Dropped {
-            inner: Some(Inner {
-                stamp: spine.gates.stamp(),
-                spine: Arc::clone(spine),
-                remains: Box::new(remains),
-            }),
-            owned: PhantomData,
-        }
-    }
-
-    /// Entries in it.
-    pub fn len(&self) -> usize {
-        self.inner.as_ref().map_or(0, |inner| inner.remains.len())
-    }
-
-    /// Whether there were no entries in it.
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-
-    /// Frees up to about `budget` values; true when nothing is left. False with work undone may also mean that some
-    /// worker has not left its gate since the flush: try again later.
-    pub fn free_some(&mut self, budget: usize) -> bool {
-        let Some(inner) = &mut self.inner else {
-            return true;
-        };
-        let mut left = budget.max(1);
-        if !inner.remains.drop_values(&mut left) || !inner.spine.gates.all_left_since(&inner.stamp)
-        {
-            return false;
-        }
-        // SAFETY: the values are dropped, and everybody has been outside since.
-        let done = unsafe { inner.remains.free_memory(&inner.spine.ground, left) };
-        if done {
-            self.inner = None;
-        }
-        done
-    }
-}
-
-impl Drop for Dropped {
-    fn drop(&mut self) {
-        while let Some(inner) = &mut self.inner {
-            if inner.remains.drop_values(&mut usize::MAX.clone())
-                && !inner.spine.gates.all_left_since(&inner.stamp)
-            {
-                let inner = self.inner.take().expect("matched");
-                inner.spine.limbo.retire(Block::Table(inner.remains));
-                return;
-            }
-            self.free_some(usize::MAX);
-        }
-    }
-}
-
-impl fmt::Debug for Dropped {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Dropped")
-            .field("len", &self.len())
-            .finish_non_exhaustive()
     }
 }

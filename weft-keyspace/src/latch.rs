@@ -59,6 +59,15 @@ impl<T: Guarded> LatchCell<T> {
         }
     }
 
+    /// The cache lines that a holder touches first.
+    #[inline]
+    pub(crate) fn lines(&self) -> [*const u8; 2] {
+        [
+            std::ptr::from_ref(&self.latch).cast(),
+            self.value.0.get().cast_const().cast(),
+        ]
+    }
+
     #[inline]
     pub(crate) fn acquire(&self) -> Held<'_, T> {
         self.latch.acquire();
@@ -158,5 +167,91 @@ impl Latch {
         while self.0.swap(SLEEPERS, Acquire) != FREE {
             self.0.sleep(SLEEPERS);
         }
+    }
+}
+
+#[cfg(all(test, loom))]
+mod loom_tests {
+    use std::sync::atomic::Ordering::Relaxed;
+
+    use loom::cell::UnsafeCell;
+    use loom::sync::Arc;
+    use loom::sync::atomic::AtomicUsize;
+    use loom::thread;
+
+    use super::{Guarded, LatchCell};
+
+    /// A number that loom lets nobody touch while somebody else does.
+    struct Number(UnsafeCell<usize>);
+
+    impl Guarded for Number {
+        type Residue = ();
+        fn leave(&mut self) {}
+    }
+
+    // SAFETY: only the holder of the latch touches it, which is what the test proves.
+    unsafe impl Send for Number {}
+
+    fn increment(number: &Number) {
+        // SAFETY: loom fails the test if the accesses overlap.
+        number.0.with_mut(|value| unsafe { *value += 1 });
+    }
+
+    fn explore(threads: usize, rounds: usize, preemptions: usize) {
+        let mut model = loom::model::Builder::new();
+        model.preemption_bound = Some(preemptions);
+        model.check(move || {
+            let cell = Arc::new(LatchCell::new(Number(UnsafeCell::new(0))));
+            let work = move |cell: Arc<LatchCell<Number>>| {
+                for _ in 0..rounds {
+                    increment(&cell.acquire());
+                }
+            };
+            let others: Vec<_> = (1..threads)
+                .map(|_| {
+                    let cell = Arc::clone(&cell);
+                    thread::spawn(move || work(cell))
+                })
+                .collect();
+            work(Arc::clone(&cell));
+            for other in others {
+                other.join().expect("it does not panic");
+            }
+            // SAFETY: all others have ended.
+            let total = cell.acquire().0.with(|value| unsafe { *value });
+            assert_eq!(total, threads * rounds);
+        });
+    }
+
+    #[test]
+    fn loom_two_threads_exclude_each_other_and_always_wake() {
+        explore(2, 2, 4);
+    }
+
+    #[test]
+    fn loom_three_threads_exclude_each_other_and_always_wake() {
+        explore(3, 1, 3);
+    }
+
+    #[test]
+    fn loom_trying_never_enters_beside_a_holder() {
+        loom::model(|| {
+            let cell = Arc::new(LatchCell::new(Number(UnsafeCell::new(0))));
+            let tries = Arc::new(AtomicUsize::new(0));
+            let other = {
+                let (cell, tries) = (Arc::clone(&cell), Arc::clone(&tries));
+                thread::spawn(move || {
+                    if let Some(held) = cell.try_acquire() {
+                        increment(&held);
+                        tries.fetch_add(1, Relaxed);
+                    }
+                })
+            };
+            increment(&cell.acquire());
+            other.join().expect("it does not panic");
+            // SAFETY: the other has ended.
+            let total = cell.acquire().0.with(|value| unsafe { *value });
+            assert_eq!(total, 1 + tries.load(Relaxed));
+        });
     }
 }

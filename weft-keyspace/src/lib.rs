@@ -2,26 +2,33 @@
 //!
 //! Owns every key and value in memory and the two ways of being alone with them: a shard's latch, and all gates closed.
 //! Knows no commands, no connections, no files and reads no clock. `unsafe` is confined to `latch`, `gate`, `arena`,
-//! `table`, `entry` and the few lines of `shard` and `keyspace` that rely on them.
+//! `table` and `entry`.
 //!
 //! Top-down: [`Keyspace`] (keyspace.rs) → [`Shard`] (shard.rs) → `Table` (table.rs: directory, segments, buckets) →
 //! `Arena` (arena.rs) → [`Entry`] (entry.rs).
 
 mod arena;
 mod entry;
+#[forbid(unsafe_code)]
 mod expiry;
 mod gate;
+#[forbid(unsafe_code)]
 mod keyspace;
 mod latch;
+#[forbid(unsafe_code)]
 mod position;
+#[forbid(unsafe_code)]
 mod shard;
+#[forbid(unsafe_code)]
 mod spine;
 mod table;
+#[forbid(unsafe_code)]
 mod word;
 
 pub use entry::{Entry, NewValue, OwnedEntry, OwnedValue, ValueRef};
 pub use expiry::ExpireProgress;
 pub use gate::{Gate, GateGuard};
-pub use keyspace::{Dropped, Exclusive, Keyspace, Latched, Memory, Options, Rng};
+pub use keyspace::{Exclusive, Keyspace, Latched, Memory, Options, Rng};
 pub use position::Position;
 pub use shard::{DeadlineChange, Garbage, PreImage, Prior, Removed, RopeMut, Shard};
+pub use table::Dropped;

@@ -9,18 +9,21 @@ mod capture;
 use std::fmt;
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
-use std::sync::atomic::Ordering::{Relaxed, Release};
+use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::Ordering::Relaxed;
 
 use weft_rope::Rope;
 
 use crate::arena::SLOT_MAX;
-use crate::entry::{Draft, Entry, KeyPart, NewValue, OwnedEntry, Payload, ValueRef, is_large};
+use crate::entry::{
+    Draft, Entry, KeyPart, NewValue, OwnedEntry, Payload, ValueRef, is_large, rope_bytes,
+};
 use crate::expiry::{ExpireProgress, tick};
-use crate::keyspace::{Dropped, Memory, Rng};
+use crate::keyspace::{Memory, Rng};
 use crate::latch::Guarded;
 use crate::position::Position;
 use crate::spine::Spine;
-use crate::table::{Context, DueWalk, Found, Remains, Table};
+use crate::table::{Context, Databases, Dropped, DueWalk, Occupied, Table};
 use capture::Capture;
 pub use capture::{PreImage, Prior};
 
@@ -62,11 +65,8 @@ impl Garbage {
 }
 
 /// A shard of the keyspace; reached through its latch.
-#[repr(C)]
 pub struct Shard {
-    spine: Arc<Spine>,
-    index: usize,
-    tables: Box<[Option<Box<Table>>]>,
+    databases: Databases,
     /// The latest time seen here, milliseconds.
     now: u64,
     capture: Option<Box<Capture>>,
@@ -75,11 +75,8 @@ pub struct Shard {
 
 impl Shard {
     pub(crate) fn new(spine: Arc<Spine>, index: usize) -> Shard {
-        let tables = (0..spine.databases).map(|_| None).collect();
         Shard {
-            spine,
-            index,
-            tables,
+            databases: Databases::new(spine, index),
             now: 0,
             capture: None,
             garbage: Vec::new(),
@@ -88,7 +85,7 @@ impl Shard {
 
     /// The shard's number.
     pub fn index(&self) -> usize {
-        self.index
+        self.databases.shard()
     }
 
     /// The time that counts under this latch: the later of `now_ms` and the latest seen here, milliseconds.
@@ -98,11 +95,16 @@ impl Shard {
         self.now
     }
 
+    /// The latest time seen under this latch, milliseconds.
+    #[inline]
+    pub fn latest_now(&self) -> u64 {
+        self.now
+    }
+
     /// The entry with this key, expired or not.
     #[inline]
     pub fn find(&self, db: usize, position: Position, key: &[u8]) -> Option<Entry<'_>> {
-        let table = self.tables[db].as_ref()?;
-        table.locate(position, key).map(|found| table.look(found))
+        self.databases.find(db, position, key)
     }
 
     /// Sets a key's value; whether the key existed. The LRU/LFU bits of an existing key stay.
@@ -114,120 +116,88 @@ impl Shard {
         value: NewValue<'_>,
         deadline: DeadlineChange,
     ) -> bool {
-        let found = self.before_change(db, position, key);
-        let flat;
-        let (value, raw) = match value {
-            NewValue::Int(value) => (Payload::Int(value), false),
-            NewValue::Bytes(bytes) => (Payload::Bytes(bytes), false),
-            NewValue::RawBytes(bytes) => (Payload::Bytes(bytes), true),
-            NewValue::Rope(rope) if rope.len() < SLOT_MAX => {
-                flat = rope.to_vec();
-                (Payload::Bytes(&flat), false)
-            }
-            NewValue::Rope(rope) => (Payload::Rope(rope), false),
-        };
-        match found {
-            Some(found) => {
-                let before = found.entry.deadline();
-                let after = match deadline {
-                    DeadlineChange::Keep => before,
-                    DeadlineChange::Clear => None,
-                    DeadlineChange::At(at) => Some(at),
-                };
-                self.overwrite(db, position, key, found, value, raw, after);
-                true
-            }
-            None => {
-                let mut draft = Draft {
-                    key: KeyPart::new(key, position),
-                    value,
-                    deadline: match deadline {
-                        DeadlineChange::At(at) => Some(at),
-                        _ => None,
-                    },
-                    raw,
-                    access: 0,
-                };
-                draft.fit();
-                self.table_or_new(db);
-                self.change(db, |context, table| {
-                    table.insert(context, position, draft);
-                });
-                false
-            }
+        if self.capture.is_some() {
+            self.before_change(db, position, key);
         }
+        if let Some((context, table)) = self.databases.table_mut(db, tick(self.now))
+            && let Some(mut occupied) = table.occupied(position, key)
+        {
+            let in_place = match &value {
+                NewValue::Bytes(bytes) => occupied.overwrite_bytes(bytes, false, deadline),
+                NewValue::RawBytes(bytes) => occupied.overwrite_bytes(bytes, true, deadline),
+                NewValue::Int(_) | NewValue::Rope(_) => false,
+            };
+            if !in_place {
+                let old = set_existing(context, occupied, value, deadline);
+                self.databases.publish(db);
+                self.discard(old);
+            }
+            return true;
+        }
+        self.insert(db, position, key, value, deadline);
+        false
     }
 
     /// The bytes of an inline string, to be changed in place; `None` for anything else.
     pub fn edit_bytes(&mut self, db: usize, position: Position, key: &[u8]) -> Option<&mut [u8]> {
-        let found = self.before_change(db, position, key)?;
-        // SAFETY: the unique borrow of the shard keeps the entry live and alone.
-        unsafe { found.entry.bytes_mut() }
+        self.before_change(db, position, key);
+        let (_, table) = self.databases.table_mut(db, 0)?;
+        table.occupied(position, key)?.into_bytes()
     }
 
     /// The value as a rope, to be changed in place; it becomes one if it was none, and `raw`.
     pub fn rope_mut(&mut self, db: usize, position: Position, key: &[u8]) -> Option<RopeMut<'_>> {
-        let mut found = self.before_change(db, position, key)?;
-        let rope = match self.table(db).look(found).value() {
-            ValueRef::Rope(_) => None,
-            ValueRef::Bytes(bytes) => Some(Rope::from_slice(bytes)),
-            ValueRef::Int(value) => Some(Rope::from_slice(value.to_string().as_bytes())),
-        };
-        if let Some(rope) = rope {
-            let deadline = found.entry.deadline();
-            self.overwrite(
-                db,
-                position,
-                key,
-                found,
-                Payload::Rope(rope),
-                true,
-                deadline,
-            );
-            found = self.table(db).locate(position, key)?;
-        }
-        found.entry.set_raw(true);
-        // SAFETY: the unique borrow of the shard keeps the entry live and alone; the table is reached only when the
-        // rope's borrow has ended.
-        let rope: *mut Rope = unsafe { found.entry.rope_mut() }?;
+        self.alter(db, position, key, |context, mut occupied| {
+            let rope = match occupied.look().value() {
+                ValueRef::Rope(_) => None,
+                ValueRef::Bytes(bytes) => Some(Rope::from_slice(bytes)),
+                ValueRef::Int(value) => Some(Rope::from_slice(value.to_string().as_bytes())),
+            };
+            if let Some(rope) = rope {
+                let deadline = occupied.look().deadline();
+                occupied.set_value(context, Payload::Rope(rope), true, deadline);
+            }
+            occupied.set_raw(true);
+        })?;
+        let (table, held) = self.databases.table_and_held(db)?;
+        let (rope, counts) = table.occupied(position, key)?.into_rope()?;
         Some(RopeMut {
-            before: found.entry.external_bytes(),
-            shard: self,
-            db,
-            found,
+            before: rope_bytes(rope),
             rope,
+            counts,
+            held,
         })
     }
 
-    /// Marks an existing inline string as `raw` or not; whether the key exists.
+    /// Marks an existing string as `raw` or not; whether the key exists.
     pub fn set_raw(&mut self, db: usize, position: Position, key: &[u8], raw: bool) -> bool {
-        let Some(found) = self.before_change(db, position, key) else {
-            return false;
-        };
-        found.entry.set_raw(raw);
-        true
+        self.alter(db, position, key, |_, mut occupied| occupied.set_raw(raw))
+            .is_some()
     }
 
     /// Removes a key. A long value comes back to be dropped when the latch is free.
     pub fn remove(&mut self, db: usize, position: Position, key: &[u8]) -> Option<Removed> {
-        let found = self.before_change(db, position, key)?;
-        Some(self.detach(db, position, found))
+        self.alter(db, position, key, |context, occupied| Removed {
+            deadline: occupied.look().deadline(),
+            value: occupied.remove(context),
+        })
     }
 
     /// Removes a key and returns all of it.
     pub fn take(&mut self, db: usize, position: Position, key: &[u8]) -> Option<OwnedEntry> {
-        let found = self.before_change(db, position, key)?;
-        let entry = self.table(db).look(found);
-        let taken = OwnedEntry {
-            key: key.to_vec(),
-            value: entry.to_owned_value(),
-            deadline: entry.deadline(),
-            raw: entry.is_raw(),
-            access: entry.access(),
-        };
-        // The value is shared with `taken`, so nothing large is freed here.
-        drop(self.detach(db, position, found));
-        Some(taken)
+        self.alter(db, position, key, |context, occupied| {
+            let entry = occupied.look();
+            let taken = OwnedEntry {
+                key: key.to_vec(),
+                value: entry.to_owned_value(),
+                deadline: entry.deadline(),
+                raw: entry.is_raw(),
+                access: entry.access(),
+            };
+            // A long value is shared with `taken`, so nothing large is freed here.
+            drop(occupied.remove(context));
+            taken
+        })
     }
 
     /// Sets or removes a deadline, absolute milliseconds; whether the key exists.
@@ -238,72 +208,30 @@ impl Shard {
         key: &[u8],
         deadline: Option<u64>,
     ) -> bool {
-        let Some(found) = self.before_change(db, position, key) else {
-            return false;
-        };
-        let entry = found.entry;
-        match deadline {
-            None if !entry.has_deadline() => {}
-            Some(at) if entry.has_deadline() => {
-                entry.set_deadline(at);
-                self.change(db, |context, table| {
-                    table.note_deadline(context, position, found, at);
-                });
-            }
-            _ => {
-                let external = entry.external_bytes();
-                // SAFETY: what is borrowed here is written to the new slot before the old one is freed.
-                let value = match unsafe { entry.value() } {
-                    ValueRef::Int(value) => Payload::Int(value),
-                    ValueRef::Bytes(bytes) => Payload::Bytes(bytes),
-                    ValueRef::Rope(_) => {
-                        // SAFETY: the entry is freed next, without looking at its value.
-                        let rope = unsafe { entry.take_rope() };
-                        Payload::Rope(rope.unwrap_or_default())
-                    }
-                };
-                self.rebuild(db, position, key, found, external, value, deadline);
-            }
-        }
-        true
+        self.alter(db, position, key, |context, mut occupied| {
+            occupied.set_deadline(context, deadline);
+        })
+        .is_some()
     }
 
     /// Keys in a database.
     pub fn len(&self, db: usize) -> usize {
-        self.tables[db].as_ref().map_or(0, |table| table.len())
+        self.databases.table(db).map_or(0, Table::len)
     }
 
     /// Keys with a deadline in a database.
     pub fn with_deadline(&self, db: usize) -> usize {
-        self.tables[db]
-            .as_ref()
-            .map_or(0, |table| table.deadlines())
+        self.databases.table(db).map_or(0, Table::deadlines)
     }
 
     /// Empties a database. What was in it is freed by the caller, when the latch is free. Not captured.
     pub fn flush(&mut self, db: usize) -> Dropped {
-        let Some(table) = self.tables[db].take() else {
-            return Dropped::default();
-        };
-        self.spine
-            .roots
-            .at(self.index, db)
-            .store(std::ptr::null_mut(), Release);
-        self.publish(db);
-        self.spine.mark_empty(self.index, db);
-        Dropped::new(&self.spine, Remains::new(*table))
+        self.databases.take(db)
     }
 
     /// Exchanges two databases. Not captured.
     pub fn swap_tables(&mut self, a: usize, b: usize) {
-        self.tables.swap(a, b);
-        for db in [a, b] {
-            let root = self.tables[db]
-                .as_ref()
-                .map_or(std::ptr::null_mut(), |table| table.root());
-            self.spine.roots.at(self.index, db).store(root, Release);
-            self.publish(db);
-        }
+        self.databases.swap(a, b);
     }
 
     /// Visits the entries of up to `max_buckets` buckets from `from` on; where to go on, `None` when the shard is done.
@@ -315,13 +243,14 @@ impl Shard {
         max_buckets: usize,
         each: impl FnMut(Entry<'_>),
     ) -> Option<Position> {
-        let table = self.tables[db].as_ref()?;
-        table.scan(self.context(db), from, max_buckets, each)
+        let table = self.databases.table(db)?;
+        let context = self.databases.context(db, tick(self.now));
+        table.scan(context, from, max_buckets, each)
     }
 
     /// A random entry of a database.
     pub fn random(&self, db: usize, rng: &mut impl Rng) -> Option<Entry<'_>> {
-        self.tables[db].as_ref()?.random(rng)
+        self.databases.table(db)?.random(rng)
     }
 
     /// Removes up to `max` entries that are due; `each` sees every one before it goes. Looks at no more than 16 times as
@@ -335,23 +264,25 @@ impl Shard {
     ) -> ExpireProgress {
         let now_ms = self.clamp_now(now_ms);
         let mut progress = ExpireProgress::default();
-        if self.tables[db].is_none() {
+        let start = self.databases.start();
+        let Some((context, table)) = self.databases.table_mut(db, tick(now_ms)) else {
             return progress;
-        }
-        let start = self.spine.partition.shard_start(self.index);
+        };
         let buckets = max.saturating_mul(BUCKETS_PER_REMOVAL);
         let mut walk = DueWalk::new(now_ms, start, buckets);
-        while progress.removed < max {
-            let due = self.change(db, |context, table| table.next_due(context, &mut walk));
-            let Some((position, found)) = due else {
-                break;
-            };
-            each(&self.table(db).look(found));
-            self.record(db, position, found);
-            let removed = self.detach(db, position, found);
-            self.discard(removed.value);
+        while progress.removed < max
+            && let Some(occupied) = table.next_due(context, &mut walk)
+        {
+            let entry = occupied.look();
+            each(&entry);
+            if let Some(capture) = &mut self.capture {
+                capture.note(db, occupied.position(), entry.key(), Some(entry));
+            }
+            let value = occupied.remove(context);
+            self.garbage.extend(value.filter(is_large));
             progress.removed += 1;
         }
+        self.databases.publish(db);
         progress.more = !walk.is_done();
         progress.next_due_ms = self.next_due_ms(db);
         progress
@@ -359,7 +290,7 @@ impl Shard {
 
     /// Lower bound of the earliest deadline in a database, milliseconds.
     pub fn next_due_ms(&self, db: usize) -> Option<u64> {
-        self.tables[db].as_ref()?.next_due_ms()
+        self.databases.table(db)?.next_due_ms()
     }
 
     /// From now on every entry is recorded before it changes.
@@ -410,152 +341,66 @@ impl Shard {
 
     /// Memory of this shard.
     pub fn memory(&self) -> Memory {
-        self.tables
-            .iter()
-            .flatten()
-            .map(|table| Memory {
-                entries: table.arena().entry_bytes() as u64,
-                pages: table.arena().page_bytes() as u64,
-                tables: table.table_bytes() as u64,
-                external: table.external_bytes() as u64,
-                retired: 0,
-            })
-            .fold(Memory::default(), Memory::plus)
+        self.databases.memory()
     }
 
-    pub(crate) fn arena_mut(&mut self, db: usize) -> Option<&mut crate::arena::Arena> {
-        self.tables[db].as_mut().map(|table| table.arena_mut())
+    pub(crate) fn databases_mut(&mut self) -> &mut Databases {
+        &mut self.databases
     }
 
-    /// Publishes what the spine says about a database here.
-    pub(crate) fn publish(&self, db: usize) {
-        let keys = self.len(db);
-        self.spine.keys.at(self.index, db).store(keys, Relaxed);
-        self.spine
-            .deadlines
-            .at(self.index, db)
-            .store(self.with_deadline(db), Relaxed);
-        if keys > 0 {
-            self.spine.mark_nonempty(self.index, db);
+    /// The one point that every change of an entry passes: records it as it is, lets `act` change it, and publishes what
+    /// that did to the counts. `None` when the key does not exist, which is recorded too.
+    #[inline]
+    fn alter<R>(
+        &mut self,
+        db: usize,
+        position: Position,
+        key: &[u8],
+        act: impl FnOnce(Context<'_>, Occupied<'_>) -> R,
+    ) -> Option<R> {
+        if self.capture.is_some() {
+            self.before_change(db, position, key);
         }
-        let held = self
-            .tables
-            .iter()
-            .flatten()
-            .map(|table| table.held_bytes())
-            .sum();
-        self.spine.held.at(self.index, 0).store(held, Relaxed);
+        let (context, table) = self.databases.table_mut(db, tick(self.now))?;
+        let occupied = table.occupied(position, key)?;
+        let result = act(context, occupied);
+        self.databases.publish(db);
+        Some(result)
     }
 
-    /// The one point that every change of an entry passes first: finds the entry and records it as it is.
-    fn before_change(&mut self, db: usize, position: Position, key: &[u8]) -> Option<Found> {
-        let found = self.tables[db]
-            .as_ref()
-            .and_then(|table| table.locate(position, key));
+    /// Records an entry as it is, while capturing.
+    fn before_change(&mut self, db: usize, position: Position, key: &[u8]) {
         if let Some(capture) = &mut self.capture {
-            let entry = found.map(|found| {
-                let table = self.tables[db].as_ref().expect("it was found there");
-                table.look(found)
-            });
+            let entry = self.databases.find(db, position, key);
             capture.note(db, position, key, entry);
         }
-        found
     }
 
-    /// [`Shard::before_change`] for an entry that was found otherwise.
-    fn record(&mut self, db: usize, position: Position, found: Found) {
-        if let Some(capture) = &mut self.capture {
-            let table = self.tables[db].as_ref().expect("it was found there");
-            let entry = table.look(found);
-            capture.note(db, position, entry.key(), Some(entry));
-        }
-    }
-
-    #[expect(clippy::too_many_arguments, reason = "one entry's parts")]
-    fn overwrite(
+    /// Adds a key that does not exist.
+    fn insert(
         &mut self,
         db: usize,
         position: Position,
         key: &[u8],
-        found: Found,
-        value: Payload<'_>,
-        raw: bool,
-        deadline: Option<u64>,
+        value: NewValue<'_>,
+        deadline: DeadlineChange,
     ) {
-        let entry = found.entry;
-        let external = entry.external_bytes();
-        let slot = self.table(db).arena().slot_bytes(found.handle);
-        let fits = entry.same_shape(&value, deadline.is_some())
-            && entry.size_with(&value).next_multiple_of(8) == slot;
-        if !fits {
-            // SAFETY: the entry is freed next, without looking at its value.
-            let old = unsafe { entry.take_rope() };
-            entry.set_raw(raw);
-            self.rebuild(db, position, key, found, external, value, deadline);
-            self.discard(old);
-            return;
-        }
-        // SAFETY: the shape is the same and the slot large enough; the unique borrow of the shard makes it alone.
-        let old = unsafe { entry.overwrite(value, raw) };
-        let renewed = match deadline {
-            Some(at) if entry.deadline() != Some(at) => {
-                entry.set_deadline(at);
-                Some(at)
-            }
-            _ => None,
-        };
-        let after = entry.external_bytes();
-        if external != after || renewed.is_some() {
-            self.change(db, |context, table| {
-                table.external_changed(external, after);
-                if let Some(at) = renewed {
-                    table.note_deadline(context, position, found, at);
-                }
-            });
-        }
-        self.discard(old);
-    }
-
-    /// Moves an entry to a slot of another size.
-    #[expect(clippy::too_many_arguments, reason = "one entry's parts")]
-    fn rebuild(
-        &mut self,
-        db: usize,
-        position: Position,
-        key: &[u8],
-        found: Found,
-        external: usize,
-        value: Payload<'_>,
-        deadline: Option<u64>,
-    ) {
-        let entry = found.entry;
+        let raw = matches!(value, NewValue::RawBytes(_));
+        let mut flat = Vec::new();
         let mut draft = Draft {
-            key: entry
-                .long_key()
-                .map_or_else(|| KeyPart::new(key, position), KeyPart::Long),
-            value,
-            deadline,
-            raw: entry.is_raw(),
-            access: entry.access(),
+            key: KeyPart::new(key, position),
+            value: payload(value, &mut flat),
+            deadline: match deadline {
+                DeadlineChange::At(at) => Some(at),
+                DeadlineChange::Keep | DeadlineChange::Clear => None,
+            },
+            raw,
+            access: 0,
         };
         draft.fit();
-        self.change(db, |context, table| {
-            table.replace(context, position, found, external, draft);
-        });
-    }
-
-    /// Takes an entry out of its table.
-    fn detach(&mut self, db: usize, position: Position, found: Found) -> Removed {
-        let external = found.entry.external_bytes();
-        let removed = Removed {
-            deadline: found.entry.deadline(),
-            // SAFETY: the entry is freed next, without looking at its value.
-            value: unsafe { found.entry.take_rope() },
-        };
-        self.change(db, |context, table| {
-            table.remove(context, position, found, external);
-        });
-        removed
+        let (context, table) = self.databases.table_or_new(db, tick(self.now));
+        table.insert(context, position, draft);
+        self.databases.publish(db);
     }
 
     /// Drops a value that is no more; a large one later.
@@ -564,57 +409,36 @@ impl Shard {
             self.garbage.push(rope);
         }
     }
+}
 
-    #[inline]
-    fn table(&self, db: usize) -> &Table {
-        self.tables[db].as_ref().expect("an entry was found in it")
-    }
+/// Replaces an entry's value; the long one that was there comes back.
+fn set_existing(
+    context: Context<'_>,
+    mut occupied: Occupied<'_>,
+    value: NewValue<'_>,
+    deadline: DeadlineChange,
+) -> Option<Rope> {
+    let raw = matches!(value, NewValue::RawBytes(_));
+    let mut flat = Vec::new();
+    let value = payload(value, &mut flat);
+    let deadline = match deadline {
+        DeadlineChange::Keep => occupied.look().deadline(),
+        DeadlineChange::Clear => None,
+        DeadlineChange::At(at) => Some(at),
+    };
+    occupied.set_value(context, value, raw, deadline)
+}
 
-    fn table_or_new(&mut self, db: usize) {
-        if self.tables[db].is_none() {
-            let table = Table::new(self.context(db));
-            self.tables[db] = Some(Box::new(table));
-            self.publish(db);
+/// The form in which a value is stored; a short rope is flattened into `flat`.
+fn payload<'a>(value: NewValue<'a>, flat: &'a mut Vec<u8>) -> Payload<'a> {
+    match value {
+        NewValue::Int(value) => Payload::Int(value),
+        NewValue::Bytes(bytes) | NewValue::RawBytes(bytes) => Payload::Bytes(bytes),
+        NewValue::Rope(rope) if rope.len() < SLOT_MAX => {
+            *flat = rope.to_vec();
+            Payload::Bytes(flat)
         }
-    }
-
-    /// Runs `act` on an existing table and publishes what it changed.
-    fn change<R>(&mut self, db: usize, act: impl FnOnce(Context<'_>, &mut Table) -> R) -> R {
-        let context = Context {
-            spine: &self.spine,
-            shard: self.index,
-            root: self.spine.roots.at(self.index, db),
-            now: tick(self.now),
-        };
-        let table = self.tables[db].as_mut().expect("an entry was found in it");
-        let before = (table.len(), table.deadlines(), table.held_bytes());
-        let result = act(context, table);
-        let after = (table.len(), table.deadlines(), table.held_bytes());
-        if before.0 != after.0 {
-            self.spine.keys.at(self.index, db).store(after.0, Relaxed);
-            if before.0 == 0 {
-                self.spine.mark_nonempty(self.index, db);
-            }
-        }
-        if before.1 != after.1 {
-            let word = self.spine.deadlines.at(self.index, db);
-            word.store(after.1, Relaxed);
-        }
-        if before.2 != after.2 {
-            let word = self.spine.held.at(self.index, 0);
-            word.store(word.load(Relaxed) - before.2 + after.2, Relaxed);
-        }
-        result
-    }
-
-    #[inline]
-    fn context(&self, db: usize) -> Context<'_> {
-        Context {
-            spine: &self.spine,
-            shard: self.index,
-            root: self.spine.roots.at(self.index, db),
-            now: tick(self.now),
-        }
+        NewValue::Rope(rope) => Payload::Rope(rope),
     }
 }
 
@@ -630,18 +454,10 @@ impl Guarded for Shard {
     }
 }
 
-impl Drop for Shard {
-    fn drop(&mut self) {
-        for db in 0..self.tables.len() {
-            drop(self.flush(db));
-        }
-    }
-}
-
 impl fmt::Debug for Shard {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Shard")
-            .field("index", &self.index)
+            .field("index", &self.index())
             .field("now", &self.now)
             .finish_non_exhaustive()
     }
@@ -649,35 +465,35 @@ impl fmt::Debug for Shard {
 
 /// A rope inside the keyspace, to be changed in place.
 pub struct RopeMut<'a> {
-    shard: &'a mut Shard,
-    db: usize,
-    found: Found,
+    rope: &'a mut Rope,
     before: usize,
-    rope: *mut Rope,
+    /// The table's counts of bytes outside its arena and of all bytes, and the shard's of all bytes.
+    counts: [&'a mut usize; 2],
+    held: &'a AtomicUsize,
 }
 
 impl Deref for RopeMut<'_> {
     type Target = Rope;
 
     fn deref(&self) -> &Rope {
-        // SAFETY: the shard is borrowed uniquely, so the entry is live and alone.
-        unsafe { &*self.rope }
+        self.rope
     }
 }
 
 impl DerefMut for RopeMut<'_> {
     fn deref_mut(&mut self) -> &mut Rope {
-        // SAFETY: the shard is borrowed uniquely, so the entry is live and alone.
-        unsafe { &mut *self.rope }
+        self.rope
     }
 }
 
 impl Drop for RopeMut<'_> {
     fn drop(&mut self) {
-        let after = self.found.entry.external_bytes();
-        let before = self.before;
-        self.shard
-            .change(self.db, |_, table| table.external_changed(before, after));
+        let after = rope_bytes(self.rope);
+        for count in &mut self.counts {
+            **count = **count - self.before + after;
+        }
+        let held = self.held.load(Relaxed) - self.before + after;
+        self.held.store(held, Relaxed);
     }
 }
 

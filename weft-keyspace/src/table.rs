@@ -10,10 +10,12 @@
 //! Invariants: the root leads to this table's directory; what the root led to before is retired, not freed.
 
 mod bucket;
+mod databases;
 mod directory;
 mod dissolve;
 mod due;
 mod growth;
+mod occupied;
 mod segment;
 mod walk;
 
@@ -22,13 +24,17 @@ use std::ptr::NonNull;
 use std::sync::atomic::AtomicPtr;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
+pub(crate) use databases::Databases;
 pub(crate) use directory::Directory;
+pub use dissolve::Dropped;
 pub(crate) use dissolve::Remains;
 pub(crate) use due::DueWalk;
+pub(crate) use occupied::Occupied;
 
 use crate::arena::{self, Arena};
 use crate::entry::{Draft, Entry, RawEntry};
 use crate::expiry::{Due16, Due32, tick};
+use crate::gate::GateGuard;
 use crate::position::Position;
 use crate::spine::Spine;
 use bucket::Bucket;
@@ -46,18 +52,31 @@ pub(crate) struct Context<'a> {
     pub(crate) now: u64,
 }
 
-/// Where an entry was found.
+/// Where an entry was found: two words, so that it travels in registers. Valid until the table changes.
 #[derive(Clone, Copy)]
-pub(crate) struct Found {
-    pub(crate) handle: u32,
-    pub(crate) entry: RawEntry,
+struct Found {
+    entry: RawEntry,
+    handle: u32,
     place: Place,
 }
 
+/// Bucket and slot in the segment of the position, or the stash.
 #[derive(Clone, Copy)]
-enum Place {
-    Bucket { bucket: u32, slot: u32 },
-    Stash,
+struct Place(u32);
+
+impl Place {
+    const STASH: Place = Place(u32::MAX);
+
+    #[inline]
+    fn new(bucket: usize, slot: u32) -> Place {
+        Place((bucket as u32) << 8 | slot)
+    }
+
+    /// Bucket and slot, unless it is the stash.
+    #[inline]
+    fn bucket(self) -> Option<(usize, u32)> {
+        (self.0 != u32::MAX).then_some(((self.0 >> 8) as usize, self.0 & 0xff))
+    }
 }
 
 /// One table.
@@ -76,6 +95,10 @@ pub(crate) struct Table {
     deepest: usize,
     stash: BTreeMap<u64, Vec<u32>>,
     stashed: usize,
+    /// Bytes held as the spine knows them.
+    held: usize,
+    /// Counts or memory changed since [`Table::take_changed`].
+    changed: bool,
 }
 
 // SAFETY: the table owns everything its pointers lead to.
@@ -104,7 +127,15 @@ impl Table {
             deepest: 1,
             stash: BTreeMap::new(),
             stashed: 0,
+            held: 0,
+            changed: true,
         }
+    }
+
+    /// Whether counts or memory changed since the last call.
+    #[inline]
+    pub(crate) fn take_changed(&mut self) -> bool {
+        std::mem::replace(&mut self.changed, false)
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -116,31 +147,17 @@ impl Table {
         self.deadlines
     }
 
-    pub(crate) fn external_bytes(&self) -> usize {
-        self.external
-    }
-
-    /// Bytes of pages, table and what lies outside.
-    #[inline]
-    pub(crate) fn held_bytes(&self) -> usize {
-        self.arena.page_bytes() + self.table_bytes() + self.external
-    }
-
-    /// What the root of this table leads to.
-    pub(crate) fn root(&self) -> *mut Directory {
-        self.directory.as_ptr()
-    }
-
     pub(crate) fn arena(&self) -> &Arena {
         &self.arena
     }
 
     pub(crate) fn arena_mut(&mut self) -> &mut Arena {
+        self.changed = true;
         &mut self.arena
     }
 
     /// Bytes of directory, segments, stash and page records.
-    pub(crate) fn table_bytes(&self) -> usize {
+    fn table_bytes(&self) -> usize {
         /// About what a tree's node takes per entry, with the vector behind it.
         const PER_STASHED: usize = 64;
         size_of::<Table>()
@@ -150,42 +167,19 @@ impl Table {
             + self.stashed * PER_STASHED
     }
 
-    /// Where the entry with this key is.
-    pub(crate) fn locate(&self, position: Position, key: &[u8]) -> Option<Found> {
-        let directory = self.directory();
-        let slot = &self.slots()[directory.index(position)];
-        if let Some(found) = search(directory, slot, position, key) {
-            return Some(found);
-        }
-        if !slot.has_stashed() {
-            return None;
-        }
-        self.stash
-            .get(&position.bits())?
-            .iter()
-            .find_map(|&handle| {
-                let entry = self.entry(handle);
-                // SAFETY: live while the table is borrowed.
-                (unsafe { entry.key() } == key).then_some(Found {
-                    handle,
-                    entry,
-                    place: Place::Stash,
-                })
-            })
-    }
-
-    /// The entry behind a handle of this table.
+    /// The entry with this key.
     #[inline]
-    pub(crate) fn entry(&self, handle: u32) -> RawEntry {
-        // SAFETY: handles in buckets and stash lead to live entries, and the latch is held.
-        unsafe { RawEntry::new(self.arena.address(handle)) }
-    }
-
-    /// A look at what was found, for as long as the table is not changed.
-    #[inline]
-    pub(crate) fn look(&self, found: Found) -> Entry<'_> {
+    pub(crate) fn get(&self, position: Position, key: &[u8]) -> Option<Entry<'_>> {
         // SAFETY: the borrow of the table bounds the result, and only methods that borrow it uniquely change entries.
-        unsafe { Entry::new(found.entry, self.arena.slot_bytes(found.handle)) }
+        self.locate(position, key)
+            .map(|found| unsafe { Entry::new(found.entry) })
+    }
+
+    /// The entry with this key, to be changed.
+    #[inline]
+    pub(crate) fn occupied(&mut self, position: Position, key: &[u8]) -> Option<Occupied<'_>> {
+        let found = self.locate(position, key)?;
+        Some(Occupied::new(self, position, found))
     }
 
     /// Adds an entry whose key is not in the table.
@@ -194,6 +188,7 @@ impl Table {
         let handle = self.store(context, draft);
         self.external += self.entry(handle).external_bytes();
         self.len += 1;
+        self.changed = true;
         let due = Due16::of(deadline, context.now);
         self.place(context, position, handle, due);
         if let Some(deadline) = deadline {
@@ -202,108 +197,43 @@ impl Table {
         }
     }
 
-    /// Puts another entry in the place of one that was found, whose slot is freed. Its long key must live on in the
-    /// new one, and its rope must have been taken.
-    pub(crate) fn replace(
-        &mut self,
-        context: Context<'_>,
-        position: Position,
-        found: Found,
-        external_before: usize,
-        draft: Draft<'_>,
-    ) {
-        let (before, after) = (found.entry.has_deadline(), draft.deadline);
-        // First the new one: the draft may still point into the old one's slot.
-        let handle = self.store(context, draft);
-        self.external = self.external - external_before + self.entry(handle).external_bytes();
-        match found.place {
-            Place::Bucket { bucket, slot } => {
-                self.segment_at(position).buckets()[bucket as usize].set_handle(slot, handle);
-            }
-            Place::Stash => {
-                let handles = self.stash.get_mut(&position.bits()).expect("found there");
-                let place = handles.iter_mut().find(|place| **place == found.handle);
-                *place.expect("found there") = handle;
-            }
-        }
-        self.arena.free(found.handle);
-        self.deadlines = self.deadlines - usize::from(before) + usize::from(after.is_some());
-        if self.deadlines == 0 {
-            self.due = u64::MAX;
-        }
-        if let Some(deadline) = after {
-            let place = Found { handle, ..found };
-            self.note_deadline(context, position, place, deadline);
-        }
-    }
-
-    /// Lowers all bounds for a new deadline of what was found.
-    pub(crate) fn note_deadline(
-        &mut self,
-        context: Context<'_>,
-        position: Position,
-        found: Found,
-        deadline: u64,
-    ) {
-        if let Place::Bucket { bucket, .. } = found.place {
-            let due = Due16::new(tick(deadline), context.now);
-            self.segment_at(position).buckets()[bucket as usize].lower_due(due, context.now);
-        }
-        self.lower_ranges(context, position, deadline);
-    }
-
-    /// Takes an entry out of its bucket and frees its slot. Its rope must have been taken; a long key is freed.
-    pub(crate) fn remove(
-        &mut self,
-        context: Context<'_>,
-        position: Position,
-        found: Found,
-        external_before: usize,
-    ) {
-        self.detach(context, position, found, external_before);
-        self.shrink(context, position);
-    }
-
-    /// Adjusts the accounting after a rope was changed in place.
-    pub(crate) fn external_changed(&mut self, before: usize, after: usize) {
-        self.external = self.external - before + after;
-    }
-
-    /// [`Table::remove`] without looking whether the segment became sparse.
-    fn detach(
-        &mut self,
-        context: Context<'_>,
-        position: Position,
-        found: Found,
-        external_before: usize,
-    ) {
+    #[inline]
+    fn locate(&self, position: Position, key: &[u8]) -> Option<Found> {
         let directory = self.directory();
-        let index = directory.index(position);
-        let slots = self.slots();
-        let slot = &slots[index];
-        let (first, _) = directory.span(index, slot.depth());
-        match found.place {
-            Place::Bucket {
-                bucket,
-                slot: place,
-            } => {
-                slot.segment().vacate(bucket as usize, place, context.now);
-                let canonical = &slots[first];
-                canonical.set_count(canonical.count() - 1);
-            }
-            Place::Stash => self.unstash(position, found.handle),
+        let slot = &self.slots()[directory.index(position)];
+        let found = search(directory, slot, position, key);
+        if found.is_none() && slot.has_stashed() {
+            return self.locate_stashed(position, key);
         }
-        self.deadlines -= usize::from(found.entry.has_deadline());
-        self.external -= external_before;
-        self.len -= 1;
-        if let Some(long) = found.entry.long_key() {
-            // SAFETY: nothing leads to the entry any more.
-            unsafe { long.free() };
-        }
-        self.arena.free(found.handle);
-        if self.deadlines == 0 {
-            self.due = u64::MAX;
-        }
+        found
+    }
+
+    #[cold]
+    fn locate_stashed(&self, position: Position, key: &[u8]) -> Option<Found> {
+        let handles = self.stash.get(&position.bits())?;
+        handles.iter().find_map(|&handle| {
+            let entry = self.entry(handle);
+            // SAFETY: live while the table is borrowed.
+            let found = unsafe { entry.key() } == key;
+            found.then_some(Found {
+                handle,
+                entry,
+                place: Place::STASH,
+            })
+        })
+    }
+
+    /// The entry behind a handle of this table.
+    #[inline]
+    fn entry(&self, handle: u32) -> RawEntry {
+        // SAFETY: handles in buckets and stash lead to live entries, and the latch is held.
+        unsafe { RawEntry::new(self.arena.address(handle)) }
+    }
+
+    /// A look at the entry behind a handle of this table.
+    fn look_at(&self, handle: u32) -> Entry<'_> {
+        // SAFETY: live while the table is borrowed.
+        unsafe { Entry::new(self.entry(handle)) }
     }
 
     /// Writes an entry into a new slot.
@@ -394,6 +324,34 @@ impl Table {
     }
 }
 
+/// The entry with this key in the table of a root, unless it is stashed: then only the table can tell. The outer `None`
+/// means just that.
+///
+/// # Safety
+///
+/// The latch of the root's shard is held for `'a`, and the table is not changed.
+#[inline]
+pub(crate) unsafe fn get_by_root<'a>(
+    root: &AtomicPtr<Directory>,
+    position: Position,
+    key: &[u8],
+) -> Option<Option<Entry<'a>>> {
+    let Some(start) = NonNull::new(root.load(Relaxed)) else {
+        return Some(None);
+    };
+    // SAFETY: a root leads to a live directory.
+    let directory: &'a Directory = unsafe { start.as_ref() };
+    // SAFETY: as above.
+    let slots = unsafe { Directory::slots(start) };
+    let slot = &slots[directory.index(position)];
+    match search(directory, slot, position, key) {
+        // SAFETY: by the caller's word.
+        Some(found) => Some(Some(unsafe { Entry::new(found.entry) })),
+        None if slot.has_stashed() => None,
+        None => Some(None),
+    }
+}
+
 /// The entry with this key in the segment of a slot.
 #[inline]
 fn search(directory: &Directory, slot: &Slot, position: Position, key: &[u8]) -> Option<Found> {
@@ -420,10 +378,7 @@ fn search(directory: &Directory, slot: &Slot, position: Position, key: &[u8]) ->
                 return Some(Found {
                     handle,
                     entry,
-                    place: Place::Bucket {
-                        bucket: number as u32,
-                        slot,
-                    },
+                    place: Place::new(number, slot),
                 });
             }
         }
@@ -439,47 +394,43 @@ fn search(directory: &Directory, slot: &Slot, position: Position, key: &[u8]) ->
 }
 
 /// The home bucket of a position, as far as can be told without the latch.
-///
-/// # Safety
-///
-/// The caller is inside a gate for `'a`, and `root` is a root of this spine.
 #[inline]
-unsafe fn bucket_hint<'a>(
-    root: &AtomicPtr<Directory>,
+fn bucket_hint<'a>(
+    spine: &Spine,
+    inside: &'a GateGuard<'_>,
+    db: usize,
     position: Position,
 ) -> Option<(&'a Directory, Segment, usize)> {
+    assert!(spine.gates.guards(inside), "a gate of another keyspace");
+    let root = spine.roots.at(spine.partition.shard_of(position), db);
     let start = NonNull::new(root.load(Acquire))?;
     // SAFETY: what a root led to while the caller was inside is not freed before it leaves.
     let directory: &'a Directory = unsafe { start.as_ref() };
     // SAFETY: as above.
-    let slot = unsafe { &Directory::slots(start)[directory.index(position)] };
+    let slots = unsafe { Directory::slots(start) };
+    let slot = &slots[directory.index(position)];
     let segment = slot.segment();
     let home = segment.home(position, directory.shard_bits() + slot.depth());
     Some((directory, segment, home))
 }
 
 /// Starts loading the bucket that a position's entry would be in.
-///
-/// # Safety
-///
-/// The caller is inside a gate, and `root` is a root of this spine.
 #[inline]
-pub(crate) unsafe fn prefetch_bucket(root: &AtomicPtr<Directory>, position: Position) {
-    // SAFETY: passed on.
-    if let Some((_, segment, home)) = unsafe { bucket_hint(root, position) } {
+pub(crate) fn prefetch_bucket(
+    spine: &Spine,
+    inside: &GateGuard<'_>,
+    db: usize,
+    position: Position,
+) {
+    if let Some((_, segment, home)) = bucket_hint(spine, inside, db, position) {
         prefetch(std::ptr::from_ref::<Bucket>(&segment.buckets()[home]).cast());
     }
 }
 
 /// Starts loading the entries that a position's tag matches.
-///
-/// # Safety
-///
-/// The caller is inside a gate, and `root` is a root of this spine.
 #[inline]
-pub(crate) unsafe fn prefetch_entry(root: &AtomicPtr<Directory>, position: Position) {
-    // SAFETY: passed on.
-    let Some((directory, segment, home)) = (unsafe { bucket_hint(root, position) }) else {
+pub(crate) fn prefetch_entry(spine: &Spine, inside: &GateGuard<'_>, db: usize, position: Position) {
+    let Some((directory, segment, home)) = bucket_hint(spine, inside, db, position) else {
         return;
     };
     let map = arena::published_map(&directory.map);
@@ -502,7 +453,7 @@ pub(crate) unsafe fn prefetch_entry(root: &AtomicPtr<Directory>, position: Posit
 
 /// Asks the processor for a cache line; any address is allowed.
 #[inline]
-fn prefetch(address: *const u8) {
+pub(crate) fn prefetch(address: *const u8) {
     #[cfg(target_arch = "x86_64")]
     {
         use core::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};

@@ -1,5 +1,7 @@
 //! The keyspace against a model: random operations, then equality of everything that can be seen.
 
+#![cfg(not(loom))]
+
 use std::collections::{BTreeMap, HashSet};
 
 use proptest::prelude::*;

@@ -1,9 +1,10 @@
-//! The floor under redis-benchmark: a driver that answers every request with `+PONG` and does nothing else.
+//! The floor under redis-benchmark: a driver that answers every request with `+PONG`, or a bulk string of BYTES, and does
+//! nothing else.
 //!
 //! Requests are counted, not understood: each must be an array of bulk strings whose bytes hold no line feed, as those
 //! of redis-benchmark do, or an inline line.
 //!
-//! usage: echo --port N
+//! usage: echo --port N [--reply BYTES]
 
 #![forbid(unsafe_code)]
 
@@ -25,10 +26,10 @@ struct Session {
     header: Option<u32>,
 }
 
-#[derive(Default)]
 struct Echo {
     sessions: Vec<Session>,
     output: Output,
+    reply: Vec<u8>,
 }
 
 impl Session {
@@ -85,7 +86,7 @@ impl<D: Driver> Handler<D> for Echo {
     fn received(&mut self, io: &mut D, connection: ConnectionId, data: &mut [u8]) {
         let complete = self.sessions[connection.slot()].count(data);
         for _ in 0..complete {
-            self.output.tail().extend_from_slice(b"+PONG\r\n");
+            self.output.tail().extend_from_slice(&self.reply);
         }
         io.send(connection, &mut self.output);
     }
@@ -94,14 +95,22 @@ impl<D: Driver> Handler<D> for Echo {
 }
 
 fn main() -> io::Result<()> {
+    let usage = || io::Error::other("usage: echo --port N [--reply BYTES]");
+    let mut port = None;
+    let mut reply = b"+PONG\r\n".to_vec();
     let mut arguments = std::env::args().skip(1);
-    let port = match (
-        arguments.next().as_deref(),
-        arguments.next().and_then(|port| port.parse().ok()),
-    ) {
-        (Some("--port"), Some(port)) => port,
-        _ => return Err(io::Error::other("usage: echo --port N")),
-    };
+    while let Some(name) = arguments.next() {
+        let value = arguments
+            .next()
+            .and_then(|value| value.parse::<usize>().ok())
+            .ok_or_else(usage)?;
+        match name.as_str() {
+            "--port" => port = u16::try_from(value).ok(),
+            "--reply" => reply = format!("${value}\r\n{}\r\n", "x".repeat(value)).into_bytes(),
+            _ => return Err(usage()),
+        }
+    }
+    let port = port.ok_or_else(usage)?;
     let options = TcpOptions {
         backlog: 511,
         keepalive_s: 300,
@@ -111,7 +120,11 @@ fn main() -> io::Result<()> {
     for listener in binding.listeners {
         driver.add_listener(listener)?;
     }
-    let mut echo = Echo::default();
+    let mut echo = Echo {
+        sessions: Vec::new(),
+        output: Output::new(),
+        reply,
+    };
     loop {
         driver.turn(&mut echo, None)?;
     }

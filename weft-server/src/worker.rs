@@ -212,6 +212,7 @@ impl Worker {
                 Action::Shutdown(_) => {
                     let _ = self.shared.main.send(ToMain::Shutdown);
                 }
+                Action::Warn(text) => self.shared.log.warning(format_args!("{text}")),
             }
         }
     }

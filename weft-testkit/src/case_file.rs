@@ -16,9 +16,9 @@
 use std::fmt;
 use std::path::Path;
 
+use crate::door::Protocol;
 use crate::error::KitError;
 use crate::literal::{Base, Expected};
-use crate::probe::Protocol;
 use crate::quoting::take_quoted;
 
 /// The connection of requests that name none.

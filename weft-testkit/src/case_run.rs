@@ -6,12 +6,11 @@ use std::fmt;
 use crate::case_file::{Case, CaseFile, Exchange, Item, MAIN_CONNECTION, Sent};
 use crate::delivery::Delivery;
 use crate::deviations::Deviations;
-use crate::door::{Door, DoorSession};
+use crate::door::{Answer, Door, DoorSession, Protocol};
 use crate::error::KitError;
 use crate::finding::shown;
 use crate::literal::Expected;
-use crate::probe::{Answer, Protocol};
-use crate::wire::{Kind, Wire, write_request};
+use crate::wire::write_request;
 
 /// A case that did not get the expected answer.
 #[derive(Debug)]
@@ -63,6 +62,7 @@ pub fn play(
     seed: u64,
     explained: &mut Explained,
 ) -> Result<Option<Failure>, KitError> {
+    door.revive(false)?;
     door.reset()?;
     let mut player = Player {
         sessions: BTreeMap::new(),
@@ -183,7 +183,8 @@ impl<'a> Player<'a> {
             return Ok(Some(wrong));
         }
         if !self.sessions.contains_key(&exchange.connection) {
-            let session = self.open(door, &exchange.connection)?;
+            let main = exchange.connection == MAIN_CONNECTION;
+            let session = door.connect(if main { self.protocol } else { Protocol::Resp2 })?;
             self.sessions.insert(exchange.connection.clone(), session);
         }
         self.waiting.push(exchange);
@@ -196,26 +197,6 @@ impl<'a> Player<'a> {
         } else {
             Ok(None)
         }
-    }
-
-    fn open(&self, door: &mut dyn Door, name: &str) -> Result<Box<dyn DoorSession>, KitError> {
-        let mut session = door.open()?;
-        if self.protocol == Protocol::Resp3 && name == MAIN_CONNECTION {
-            let mut hello = Vec::new();
-            write_request(&mut hello, &["HELLO", "3"]);
-            session.send(&hello)?;
-            // Where a password is wanted the case begins with its own login.
-            match session.read()? {
-                Answer::Reply(Wire::Sequence(Kind::Map, _)) | Answer::Reply(Wire::Error(_)) => {}
-                other => {
-                    return Err(KitError::Unexpected(format!(
-                        "HELLO 3 is answered with {}",
-                        shown(&other)
-                    )));
-                }
-            }
-        }
-        Ok(session)
     }
 
     /// Sends what waits and judges the answers.

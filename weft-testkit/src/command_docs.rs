@@ -7,8 +7,8 @@
 use std::collections::BTreeSet;
 
 use crate::command_table::names;
+use crate::door::DoorSession;
 use crate::error::KitError;
-use crate::probe::Probe;
 use crate::wire::Wire;
 
 /// Names of the fields of an entry of COMMAND INFO, in their order.
@@ -62,7 +62,10 @@ impl Comparison {
 }
 
 /// Compares all commands that the server under test has.
-pub fn compare(reference: &mut Probe, subject: &mut Probe) -> Result<Comparison, KitError> {
+pub fn compare(
+    reference: &mut dyn DoorSession,
+    subject: &mut dyn DoorSession,
+) -> Result<Comparison, KitError> {
     let mut comparison = Comparison::default();
     let told = &mut comparison;
     let known = names(&reference.ask(&["COMMAND"])?)?;

@@ -5,8 +5,8 @@
 
 use std::collections::BTreeSet;
 
+use crate::door::DoorSession;
 use crate::error::KitError;
-use crate::probe::Probe;
 use crate::wire::Wire;
 
 /// One command, or one subcommand of a container.
@@ -74,7 +74,10 @@ pub enum ArgumentKind {
 }
 
 /// The commands that the reference describes and the server under test has, subcommands as rows of their own.
-pub fn read(reference: &mut Probe, subject: &mut Probe) -> Result<Vec<CommandRow>, KitError> {
+pub fn read(
+    reference: &mut dyn DoorSession,
+    subject: &mut dyn DoorSession,
+) -> Result<Vec<CommandRow>, KitError> {
     let present = names(&subject.ask(&["COMMAND"])?)?;
     let mut rows = Vec::new();
     for name in &present {

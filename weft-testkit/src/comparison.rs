@@ -1,7 +1,7 @@
 //! Whether two servers' answers to one request say the same, under the rule of its command.
 
+use crate::door::{Answer, DoorSession};
 use crate::error::KitError;
-use crate::probe::{Answer, Probe};
 use crate::quoting::word;
 use crate::rules::Rule;
 use crate::wire::{Kind, Wire};
@@ -17,7 +17,7 @@ pub fn compare(
     rule: Rule,
     request: &[Vec<u8>],
     answers: [&Answer; 2],
-    servers: [&mut Probe; 2],
+    servers: [&mut dyn DoorSession; 2],
 ) -> Result<Result<(), String>, KitError> {
     if answers[0] == answers[1]
         && matches!(answers[0], Answer::Reply(_))
@@ -139,7 +139,10 @@ fn same_kind(left: &Wire, right: &Wire) -> bool {
     }
 }
 
-fn some_key(replies: [&Wire; 2], servers: [&mut Probe; 2]) -> Result<Result<(), String>, KitError> {
+fn some_key(
+    replies: [&Wire; 2],
+    servers: [&mut dyn DoorSession; 2],
+) -> Result<Result<(), String>, KitError> {
     if replies[0].is_null() != replies[1].is_null() {
         return Ok(Err("one is null".to_owned()));
     }
@@ -156,7 +159,7 @@ fn some_key(replies: [&Wire; 2], servers: [&mut Probe; 2]) -> Result<Result<(), 
 fn scan(
     request: &[Vec<u8>],
     replies: [&Wire; 2],
-    servers: [&mut Probe; 2],
+    servers: [&mut dyn DoorSession; 2],
 ) -> Result<Result<(), String>, KitError> {
     // SCAN's cursor is its first argument, that of the others the second.
     let place = if request

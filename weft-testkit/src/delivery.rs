@@ -1,7 +1,7 @@
 //! How the bytes of requests reach a server: what a client's packets may look like must never change a reply.
 
+use crate::door::DoorSession;
 use crate::error::KitError;
-use crate::probe::Probe;
 
 /// A way of sending requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -81,14 +81,14 @@ impl Delivery {
     /// Sends `bytes` this way.
     pub fn send(
         self,
-        server: &mut Probe,
+        server: &mut dyn DoorSession,
         bytes: &[u8],
         random: &mut fastrand::Rng,
     ) -> Result<(), KitError> {
         let mut rest = bytes;
         for piece in self.pieces(bytes.len(), random) {
             let (now, later) = rest.split_at(piece);
-            server.send_bytes(now)?;
+            server.send(now)?;
             rest = later;
         }
         Ok(())

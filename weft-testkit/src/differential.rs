@@ -5,28 +5,26 @@
 //! still shows it. All comes from one seed; only the clock differs from run to run.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use crate::command_table::{self, CommandRow};
 use crate::comparison::compare;
 use crate::delivery::Delivery;
 use crate::deviations::Deviations;
+use crate::door::{Answer, Door, DoorSession, Protocol};
 use crate::error::KitError;
 use crate::finding::Finding;
 use crate::generator::{After, Generator, Step};
-use crate::probe::{Answer, Probe, Protocol};
 use crate::rules::{alone, not_generated, rule};
-use crate::server::Server;
 use crate::state;
-use crate::wire::write_request;
+use crate::wire::{Wire, write_request};
 
 /// Requests of a round. Few enough that reducing a difference is quick, enough for the data to become interesting.
 const ROUND_LENGTH: usize = 1000;
 /// A batch is sent when it has so many bytes, whatever its delivery would allow.
 const BATCH_BYTES_MAX: usize = 32 * 1024;
-/// How long a key with a time to live of a few milliseconds is waited for.
-const EXPIRY_WAIT: Duration = Duration::from_millis(6);
+/// How long a key with a time to live of a few milliseconds is waited for, in milliseconds.
+const EXPIRY_WAIT_MS: u64 = 6;
 /// How long a reply may take before the server counts as hanging.
 const REPLY_TIMEOUT: Duration = Duration::from_secs(10);
 /// The same while a sequence is reduced, in which the server may hang again and again.
@@ -56,6 +54,8 @@ pub struct Outcome {
     pub requests: usize,
     /// Distinct commands among them.
     pub commands: BTreeSet<String>,
+    /// Requests that were answered with an error.
+    pub errors: usize,
     /// Replies explained by a known deviation, by its id.
     pub deviations: BTreeMap<String, usize>,
     /// Differences, one of each kind.
@@ -64,69 +64,59 @@ pub struct Outcome {
     pub repeated: usize,
 }
 
-/// The two servers of a run, restarted when one has ended.
-#[derive(Debug)]
+/// The doors to the two engines of a run.
 pub struct Pair {
-    programs: [PathBuf; 2],
-    arguments: [Vec<String>; 2],
-    servers: [Server; 2],
-    reply_timeout: Duration,
-    /// Whether a server left a request without reply and is not to be trusted further.
+    /// The reference's.
+    pub reference: Box<dyn Door>,
+    /// That of the engine under test.
+    pub subject: Box<dyn Door>,
+    /// Whether one left a request without reply and is not to be trusted further.
     hung: [bool; 2],
 }
 
 impl Pair {
-    /// Starts the reference and the server under test; `arguments` are the latter's.
-    pub fn start(reference: &Path, subject: &Path, arguments: &[String]) -> Result<Self, KitError> {
-        let programs = [reference.to_path_buf(), subject.to_path_buf()];
-        let arguments = [Vec::new(), arguments.to_vec()];
-        let servers = [
-            Server::start(reference, &arguments[0])?,
-            Server::start(subject, &arguments[1])?,
-        ];
-        Ok(Pair {
-            programs,
-            arguments,
-            servers,
-            reply_timeout: REPLY_TIMEOUT,
+    /// Two doors, each with an engine of its own behind it.
+    pub fn new(reference: Box<dyn Door>, subject: Box<dyn Door>) -> Self {
+        Pair {
+            reference,
+            subject,
             hung: [false; 2],
-        })
-    }
-
-    /// New connections to both.
-    pub fn connect(&self, protocol: Protocol) -> Result<[Probe; 2], KitError> {
-        let mut probes = [
-            Probe::connect(&self.servers[0], protocol)?,
-            Probe::connect(&self.servers[1], protocol)?,
-        ];
-        for probe in &mut probes {
-            probe
-                .connection()
-                .set_read_timeout(Some(self.reply_timeout))?;
         }
-        Ok(probes)
     }
 
-    /// The server under test.
-    pub fn subject(&mut self) -> &mut Server {
-        &mut self.servers[1]
+    /// New sessions through both.
+    pub fn connect(&mut self, protocol: Protocol) -> Result<[Box<dyn DoorSession>; 2], KitError> {
+        Ok([
+            self.reference.connect(protocol)?,
+            self.subject.connect(protocol)?,
+        ])
     }
 
-    fn revive(&mut self) -> Result<(), KitError> {
-        for index in 0..2 {
-            if std::mem::take(&mut self.hung[index]) || !self.servers[index].is_alive() {
-                self.servers[index] = Server::start(&self.programs[index], &self.arguments[index])?;
-            }
+    fn doors(&mut self) -> [&mut dyn Door; 2] {
+        [self.reference.as_mut(), self.subject.as_mut()]
+    }
+
+    fn set_answer_timeout(&mut self, timeout: Duration) {
+        self.doors()
+            .into_iter()
+            .for_each(|door| door.set_answer_timeout(timeout));
+    }
+
+    /// Both engines alive and empty.
+    fn begin(&mut self) -> Result<(), KitError> {
+        let hung = std::mem::take(&mut self.hung);
+        for (door, hung) in self.doors().into_iter().zip(hung) {
+            door.revive(hung)?;
+            door.reset()?;
         }
         Ok(())
     }
 }
 
-/// The families of the commands that a pair of servers can be compared by, each with its rows.
-pub fn families(pair: &Pair) -> Result<BTreeMap<String, Vec<CommandRow>>, KitError> {
-    let [mut reference, mut subject] = pair.connect(Protocol::Resp2)?;
+/// The families of the commands that a pair of engines can be compared by, each with its rows.
+pub fn families(pair: &mut Pair) -> Result<BTreeMap<String, Vec<CommandRow>>, KitError> {
     let mut families: BTreeMap<String, Vec<CommandRow>> = BTreeMap::new();
-    for row in command_table::read(&mut reference, &mut subject)? {
+    for row in command_table::read(pair.reference.control(), pair.subject.control())? {
         families.entry(row.family.clone()).or_default().push(row);
     }
     Ok(families)
@@ -171,9 +161,10 @@ pub fn run(
             seed: plan.seed ^ round as u64,
         };
         round += 1;
-        let mut known = BTreeMap::new();
-        let difference = play(pair, &steps, manner, deviations, &mut known)?;
-        for (id, count) in known {
+        let mut tally = Tally::default();
+        let difference = play(pair, &steps, manner, deviations, &mut tally)?;
+        outcome.errors += tally.errors;
+        for (id, count) in tally.deviations {
             *outcome.deviations.entry(id).or_default() += count;
         }
         let played = difference.as_ref().map_or(steps.len(), |difference| {
@@ -195,6 +186,13 @@ pub fn run(
         }
     }
     Ok(outcome)
+}
+
+/// What is counted while a round is played.
+#[derive(Debug, Default)]
+struct Tally {
+    errors: usize,
+    deviations: BTreeMap<String, usize>,
 }
 
 /// How the requests of a round are sent.
@@ -247,13 +245,9 @@ fn play(
     steps: &[Step],
     manner: Manner,
     deviations: &Deviations,
-    known: &mut BTreeMap<String, usize>,
+    tally: &mut Tally,
 ) -> Result<Option<Difference>, KitError> {
-    pair.revive()?;
-    let mut controls = pair.connect(Protocol::Resp2)?;
-    for control in &mut controls {
-        control.ask(&["FLUSHALL"])?;
-    }
+    pair.begin()?;
     let mut servers = pair.connect(manner.protocol)?;
     let mut random = fastrand::Rng::with_seed(manner.seed);
     let mut start = 0;
@@ -273,40 +267,55 @@ fn play(
             }
         }
         for server in &mut servers {
-            manner.delivery.send(server, &bytes, &mut random)?;
+            manner.delivery.send(server.as_mut(), &bytes, &mut random)?;
         }
+        let mut difference = None;
         for (index, step) in steps.iter().enumerate().take(end).skip(start) {
             let [reference, subject] = &mut servers;
             let answers = [reference.read()?, subject.read()?];
+            tally.errors += usize::from(answers[0].reply().is_some_and(Wire::is_error));
             for (hung, answer) in pair.hung.iter_mut().zip(&answers) {
                 *hung |= *answer == Answer::Nothing;
+            }
+            if difference.is_some() {
+                // The rest of the batch is waited for, or it would run into the next round.
+                if answers.iter().all(|answer| answer.reply().is_none()) {
+                    break;
+                }
+                continue;
             }
             let result = compare(
                 rule(&step.command),
                 &step.request,
                 [&answers[0], &answers[1]],
-                [reference, subject],
+                [reference.as_mut(), subject.as_mut()],
             )?;
             if let Err(what) = result {
                 if let [Some(left), Some(right)] = [answers[0].reply(), answers[1].reply()]
                     && let Some(id) = deviations.explain(&step.command, left, right)
                 {
-                    *known.entry(id.to_owned()).or_default() += 1;
+                    *tally.deviations.entry(id.to_owned()).or_default() += 1;
                     continue;
                 }
-                return Ok(Some(Difference {
+                difference = Some(Difference {
                     index,
                     command: step.command.clone(),
                     what,
                     answers: Some(answers),
-                }));
+                });
             }
         }
+        if difference.is_some() {
+            return Ok(difference);
+        }
         if let Some(last) = steps.get(end - 1)
-            && last.after == After::Expire
+            && matches!(last.after, After::Touch | After::Expire)
         {
-            std::thread::sleep(EXPIRY_WAIT);
-            // Asked for by name the key is gone for the counts too, which a sweep would do at its own time.
+            if last.after == After::Expire {
+                pair.doors()
+                    .into_iter()
+                    .try_for_each(|door| door.advance(EXPIRY_WAIT_MS))?;
+            }
             let mut request = vec![b"EXISTS".to_vec()];
             request.extend(last.request.iter().skip(1).cloned());
             for server in &mut servers {
@@ -315,15 +324,17 @@ fn play(
         }
         start = end;
     }
-    let [reference, subject] = &mut controls;
-    Ok(
-        state::difference([reference, subject])?.map(|what| Difference {
-            index: steps.len(),
-            command: "state".to_owned(),
-            what,
-            answers: None,
-        }),
-    )
+    let told = |command: &str, what: String| Difference {
+        index: steps.len(),
+        command: command.to_owned(),
+        what,
+        answers: None,
+    };
+    if let Some(what) = pair.subject.check()? {
+        return Ok(Some(told("check", what)));
+    }
+    let what = state::difference([pair.reference.control(), pair.subject.control()])?;
+    Ok(what.map(|what| told("state", what)))
 }
 
 /// Shortens the sequence that led to a difference, as long as one like it still shows.
@@ -341,9 +352,9 @@ fn reduce(
         if Instant::now() > deadline {
             return Ok(None);
         }
-        pair.reply_timeout = REDUCTION_REPLY_TIMEOUT;
-        let found = play(pair, steps, manner, deviations, &mut BTreeMap::new());
-        pair.reply_timeout = REPLY_TIMEOUT;
+        pair.set_answer_timeout(REDUCTION_REPLY_TIMEOUT);
+        let found = play(pair, steps, manner, deviations, &mut Tally::default());
+        pair.set_answer_timeout(REPLY_TIMEOUT);
         Ok(found?.filter(|found| found.command == command))
     };
     let Some(again) = shows(&steps)? else {

@@ -1,32 +1,66 @@
-//! Doors: the ways a request can take to an engine. Every case goes through every door, so a door added later
-//! reruns all of them.
+//! Doors: the ways a request can take to an engine. Every case and every random run goes through every door, so a
+//! door added later reruns all of them.
 
 use std::collections::BTreeSet;
-use std::path::Path;
 use std::time::Duration;
 
 use crate::command_table;
 use crate::delivery::Delivery;
 use crate::error::KitError;
-use crate::probe::{Answer, Probe, Protocol};
-use crate::server::Server;
+use crate::quoting::request_line;
+use crate::wire::{Kind, Wire, write_request};
+
+/// The protocol a session speaks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Protocol {
+    /// RESP2, which a session speaks at first.
+    Resp2,
+    /// RESP3, after HELLO 3.
+    Resp3,
+}
+
+impl Protocol {
+    /// Both.
+    pub const ALL: [Protocol; 2] = [Protocol::Resp2, Protocol::Resp3];
+
+    /// "RESP2" or "RESP3".
+    pub fn name(self) -> &'static str {
+        match self {
+            Protocol::Resp2 => "RESP2",
+            Protocol::Resp3 => "RESP3",
+        }
+    }
+}
+
+/// What came where a reply was expected.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Answer {
+    /// A reply in its canonical writing.
+    Reply(Wire),
+    /// A reply that is not in its canonical writing; its bytes.
+    Odd(Vec<u8>),
+    /// Bytes that are no reply at all, or an engine that fell over; nothing more can be read.
+    Broken(String),
+    /// The end of the connection.
+    Closed,
+    /// Nothing within the time allowed.
+    Nothing,
+}
+
+impl Answer {
+    /// The reply, if it is one.
+    pub fn reply(&self) -> Option<&Wire> {
+        match self {
+            Answer::Reply(wire) => Some(wire),
+            _ => None,
+        }
+    }
+}
 
 /// A way to an engine.
 pub trait Door {
     /// What it is called in reports.
     fn name(&self) -> String;
-
-    /// Empties every database.
-    fn reset(&mut self) -> Result<(), KitError>;
-
-    /// The names of the commands behind the door, in lower case.
-    fn commands(&mut self) -> Result<BTreeSet<String>, KitError>;
-
-    /// A new session, in RESP2.
-    fn open(&mut self) -> Result<Box<dyn DoorSession>, KitError>;
-
-    /// Lets time pass: on a socket it really does, an engine without clocks is told.
-    fn advance(&mut self, milliseconds: u64) -> Result<(), KitError>;
 
     /// How requests are grouped and cut on the way.
     fn delivery(&self) -> Delivery;
@@ -34,9 +68,55 @@ pub trait Door {
     /// Sets how requests are grouped and cut from now on.
     fn set_delivery(&mut self, delivery: Delivery);
 
-    /// What is wrong behind the door after a case, beyond its replies.
-    fn check(&mut self) -> Result<Option<String>, KitError> {
-        Ok(None)
+    /// Sets how long sessions opened from now on wait for an answer.
+    fn set_answer_timeout(&mut self, timeout: Duration);
+
+    /// A new session, in RESP2.
+    fn open(&mut self) -> Result<Box<dyn DoorSession>, KitError>;
+
+    /// The session of the kit itself, logged in and in database 0.
+    fn control(&mut self) -> &mut dyn DoorSession;
+
+    /// Lets time pass: on a socket it really does, an engine without clocks is told.
+    fn advance(&mut self, milliseconds: u64) -> Result<(), KitError>;
+
+    /// Begins anew with another engine if this one has ended, or if `distrusted`: it may hang.
+    fn revive(&mut self, distrusted: bool) -> Result<(), KitError>;
+
+    /// What is wrong behind the door, beyond what it answers.
+    fn check(&mut self) -> Result<Option<String>, KitError>;
+
+    /// Empties every database.
+    fn reset(&mut self) -> Result<(), KitError> {
+        let reply = self.control().ask(&["FLUSHALL"])?;
+        if reply.text() == Some(b"OK") {
+            Ok(())
+        } else {
+            Err(KitError::Unexpected(format!(
+                "FLUSHALL is answered with {reply:?}"
+            )))
+        }
+    }
+
+    /// The names of the commands behind the door, in lower case.
+    fn commands(&mut self) -> Result<BTreeSet<String>, KitError> {
+        command_table::names(&self.control().ask(&["COMMAND"])?)
+    }
+
+    /// A new session in a protocol. Where a password is wanted the switch is refused, and the session is as it was.
+    fn connect(&mut self, protocol: Protocol) -> Result<Box<dyn DoorSession>, KitError> {
+        let mut session = self.open()?;
+        if protocol == Protocol::Resp3 {
+            match session.ask(&["HELLO", "3"])? {
+                Wire::Sequence(Kind::Map, _) | Wire::Error(_) => {}
+                other => {
+                    return Err(KitError::Unexpected(format!(
+                        "HELLO 3 is answered with {other:?}"
+                    )));
+                }
+            }
+        }
+        Ok(session)
     }
 }
 
@@ -49,95 +129,26 @@ pub trait DoorSession {
     fn read(&mut self) -> Result<Answer, KitError>;
 }
 
-/// The door through a TCP socket of a server process.
-#[derive(Debug)]
-pub struct SocketDoor {
-    server: Server,
-    control: Probe,
-    delivery: Delivery,
-    answer_timeout: Duration,
-}
-
-/// How long a case waits for an answer.
-const ANSWER_TIMEOUT: Duration = Duration::from_secs(5);
-
-impl SocketDoor {
-    /// Starts a server with the arguments that a case file asks for.
-    pub fn start(program: &Path, arguments: &[String]) -> Result<Self, KitError> {
-        let server = Server::start(program, arguments)?;
-        let mut control = Probe::connect(&server, Protocol::Resp2)?;
-        let password = arguments
-            .iter()
-            .position(|argument| argument == "--requirepass");
-        if let Some(password) = password.and_then(|place| arguments.get(place + 1)) {
-            control.ask(&["AUTH", password])?;
+impl dyn DoorSession + '_ {
+    /// Sends one command and returns its reply, which has to come.
+    pub fn ask<A: AsRef<[u8]>>(&mut self, arguments: &[A]) -> Result<Wire, KitError> {
+        let mut request = Vec::new();
+        write_request(&mut request, arguments);
+        self.send(&request)?;
+        match self.read()? {
+            Answer::Reply(wire) => Ok(wire),
+            other => Err(KitError::Unexpected(format!(
+                "{} is answered with {other:?}",
+                request_line(arguments)
+            ))),
         }
-        Ok(SocketDoor {
-            server,
-            control,
-            delivery: Delivery::Single,
-            answer_timeout: ANSWER_TIMEOUT,
-        })
-    }
-
-    /// Sets how long sessions opened from now on wait for an answer.
-    pub fn set_answer_timeout(&mut self, timeout: Duration) {
-        self.answer_timeout = timeout;
     }
 }
 
-impl Door for SocketDoor {
-    fn name(&self) -> String {
-        format!("socket, {}", self.delivery.name())
-    }
-
-    fn reset(&mut self) -> Result<(), KitError> {
-        if !self.server.is_alive() {
-            return Err(self.server.failure("has ended"));
-        }
-        let reply = self.control.ask(&["FLUSHALL"])?;
-        if reply.text() == Some(b"OK") {
-            Ok(())
-        } else {
-            Err(KitError::Unexpected(format!(
-                "FLUSHALL is answered with {reply:?}"
-            )))
-        }
-    }
-
-    fn commands(&mut self) -> Result<BTreeSet<String>, KitError> {
-        command_table::names(&self.control.ask(&["COMMAND"])?)
-    }
-
-    fn open(&mut self) -> Result<Box<dyn DoorSession>, KitError> {
-        let mut probe = Probe::connect(&self.server, Protocol::Resp2)?;
-        probe
-            .connection()
-            .set_read_timeout(Some(self.answer_timeout))?;
-        Ok(Box::new(probe))
-    }
-
-    fn advance(&mut self, milliseconds: u64) -> Result<(), KitError> {
-        // Time passing is what the case is about.
-        std::thread::sleep(Duration::from_millis(milliseconds));
-        Ok(())
-    }
-
-    fn delivery(&self) -> Delivery {
-        self.delivery
-    }
-
-    fn set_delivery(&mut self, delivery: Delivery) {
-        self.delivery = delivery;
-    }
-}
-
-impl DoorSession for Probe {
-    fn send(&mut self, bytes: &[u8]) -> Result<(), KitError> {
-        self.send_bytes(bytes)
-    }
-
-    fn read(&mut self) -> Result<Answer, KitError> {
-        Probe::read(self)
-    }
+/// The password in a server's arguments, with which the kit logs in.
+pub(crate) fn password(arguments: &[String]) -> Option<&String> {
+    let place = arguments
+        .iter()
+        .position(|argument| argument == "--requirepass")?;
+    arguments.get(place + 1)
 }

@@ -4,10 +4,11 @@
 //! hold the same data. So every case is a test of the effects too.
 
 use std::cell::RefCell;
-use std::collections::BTreeSet;
 use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::rc::Rc;
+use std::time::Duration;
 
 use weft_engine::action::{Host, ProcessFacts, Waste};
 use weft_engine::client::Origin;
@@ -21,51 +22,61 @@ use weft_engine::journal::JournalReader;
 use weft_engine::session::{Session, Verdict};
 use weft_rope::Output;
 
-use crate::command_table;
 use crate::delivery::Delivery;
-use crate::door::{Door, DoorSession};
+use crate::door::{Answer, Door, DoorSession, password};
 use crate::error::KitError;
 use crate::literal::Base;
-use crate::probe::Answer;
 use crate::quoting::request_line;
-use crate::wire::{Wire, write_request};
+use crate::wire::Wire;
 
 /// The clock of the copy stands here, in the past, so that the copy removes nothing by itself.
 const COPY_CLOCK_MS: u64 = 1_000;
 
 /// The door into an engine in this process.
 pub struct EngineDoor {
-    primary: Rc<RefCell<Local>>,
-    control: LocalSession,
-    journal: JournalReader,
-    copy: Rc<RefCell<Local>>,
-    copy_control: LocalSession,
-    copy_database: u32,
+    arguments: Vec<String>,
+    behind: Behind,
     delivery: Delivery,
 }
 
 impl EngineDoor {
-    /// Starts an engine with the arguments that a case file asks for.
+    /// Starts an engine with the arguments of a server.
     pub fn start(arguments: &[String]) -> Result<Self, KitError> {
+        Ok(EngineDoor {
+            arguments: arguments.to_vec(),
+            behind: Behind::start(arguments)?,
+            delivery: Delivery::Single,
+        })
+    }
+}
+
+/// The engine and its copy.
+struct Behind {
+    primary: Rc<RefCell<Local>>,
+    control: Box<dyn DoorSession>,
+    journal: JournalReader,
+    copy: Rc<RefCell<Local>>,
+    copy_control: Box<dyn DoorSession>,
+    copy_database: u32,
+}
+
+impl Behind {
+    fn start(arguments: &[String]) -> Result<Self, KitError> {
         let primary = Local::start(arguments, Base::NowMilliseconds.value().unsigned_abs())?;
         let copy = Local::start(&[], COPY_CLOCK_MS)?;
         let journal = primary.borrow().engine.listen_to_journal(0);
-        let mut control = LocalSession::open(&primary);
-        let password = arguments
-            .iter()
-            .position(|argument| argument == "--requirepass");
-        if let Some(password) = password.and_then(|place| arguments.get(place + 1)) {
-            ask(&mut control, &["AUTH", password])?;
+        let mut control: Box<dyn DoorSession> = Box::new(LocalSession::open(&primary));
+        if let Some(password) = password(arguments) {
+            control.ask(&["AUTH", password])?;
         }
-        let copy_control = LocalSession::open(&copy);
-        Ok(EngineDoor {
+        let copy_control = Box::new(LocalSession::open(&copy));
+        Ok(Behind {
             primary,
             control,
             journal,
             copy,
             copy_control,
             copy_database: 0,
-            delivery: Delivery::Single,
         })
     }
 }
@@ -73,38 +84,6 @@ impl EngineDoor {
 impl Door for EngineDoor {
     fn name(&self) -> String {
         format!("engine, {}", self.delivery.name())
-    }
-
-    fn reset(&mut self) -> Result<(), KitError> {
-        {
-            let primary = self.primary.borrow();
-            let behind = Base::NowMilliseconds
-                .value()
-                .unsigned_abs()
-                .saturating_sub(primary.clock.unix_ms());
-            primary.clock.advance_ms(behind);
-        }
-        let reply = ask(&mut self.control, &["FLUSHALL"])?;
-        if reply.text() == Some(b"OK") {
-            Ok(())
-        } else {
-            Err(KitError::Unexpected(format!(
-                "FLUSHALL is answered with {reply:?}"
-            )))
-        }
-    }
-
-    fn commands(&mut self) -> Result<BTreeSet<String>, KitError> {
-        command_table::names(&ask(&mut self.control, &["COMMAND"])?)
-    }
-
-    fn open(&mut self) -> Result<Box<dyn DoorSession>, KitError> {
-        Ok(Box::new(LocalSession::open(&self.primary)))
-    }
-
-    fn advance(&mut self, milliseconds: u64) -> Result<(), KitError> {
-        self.primary.borrow().clock.advance_ms(milliseconds);
-        Ok(())
     }
 
     fn delivery(&self) -> Delivery {
@@ -115,22 +94,55 @@ impl Door for EngineDoor {
         self.delivery = delivery;
     }
 
+    /// An engine in this process answers at once or never.
+    fn set_answer_timeout(&mut self, _: Duration) {}
+
+    fn open(&mut self) -> Result<Box<dyn DoorSession>, KitError> {
+        // The clock follows the real one from session to session, for what is counted from the present.
+        let primary = self.behind.primary.borrow();
+        let behind = Base::NowMilliseconds
+            .value()
+            .unsigned_abs()
+            .saturating_sub(primary.clock.unix_ms());
+        primary.clock.advance_ms(behind);
+        Ok(Box::new(LocalSession::open(&self.behind.primary)))
+    }
+
+    fn control(&mut self) -> &mut dyn DoorSession {
+        self.behind.control.as_mut()
+    }
+
+    fn advance(&mut self, milliseconds: u64) -> Result<(), KitError> {
+        self.behind.primary.borrow().clock.advance_ms(milliseconds);
+        Ok(())
+    }
+
+    fn revive(&mut self, distrusted: bool) -> Result<(), KitError> {
+        if distrusted || self.behind.primary.borrow().fallen.is_some() {
+            self.behind = Behind::start(&self.arguments)?;
+        }
+        Ok(())
+    }
+
     fn check(&mut self) -> Result<Option<String>, KitError> {
-        for effect in self
+        let behind = &mut self.behind;
+        if let Some(what) = &behind.primary.borrow().fallen {
+            return Ok(Some(format!("the engine panicked: {what}")));
+        }
+        for effect in behind
             .journal
             .read()
             .into_iter()
             .flat_map(|record| record.effects)
         {
-            if effect.database != self.copy_database {
-                self.copy_database = effect.database;
-                ask(
-                    &mut self.copy_control,
-                    &["SELECT", &effect.database.to_string()],
-                )?;
+            if effect.database != behind.copy_database {
+                behind.copy_database = effect.database;
+                behind
+                    .copy_control
+                    .ask(&["SELECT", &effect.database.to_string()])?;
             }
             let request = effect.to_plain();
-            let reply = ask(&mut self.copy_control, &request)?;
+            let reply = behind.copy_control.ask(&request)?;
             if reply.is_error() {
                 return Ok(Some(format!(
                     "the effect {} is answered with {reply:?}",
@@ -139,24 +151,11 @@ impl Door for EngineDoor {
             }
         }
         let same =
-            digest(&self.primary.borrow().engine, 0) == digest(&self.copy.borrow().engine, 0);
+            digest(&behind.primary.borrow().engine, 0) == digest(&behind.copy.borrow().engine, 0);
         Ok(
             (!same)
                 .then(|| "the replayed effects make other data than the requests did".to_owned()),
         )
-    }
-}
-
-fn ask<A: AsRef<[u8]>>(session: &mut LocalSession, arguments: &[A]) -> Result<Wire, KitError> {
-    let mut request = Vec::new();
-    write_request(&mut request, arguments);
-    session.send(&request)?;
-    match session.read()? {
-        Answer::Reply(wire) => Ok(wire),
-        other => Err(KitError::Unexpected(format!(
-            "{} is answered with {other:?}",
-            request_line(arguments)
-        ))),
     }
 }
 
@@ -165,6 +164,8 @@ struct Local {
     engine: Engine,
     worker: WorkerState,
     clock: ManualClock,
+    /// What it said when it panicked; nothing is asked of it from then on.
+    fallen: Option<String>,
 }
 
 impl Local {
@@ -196,6 +197,7 @@ impl Local {
             engine,
             worker,
             clock: ManualClock::at_ms(now_ms),
+            fallen: None,
         })))
     }
 }
@@ -235,32 +237,54 @@ impl DoorSession for LocalSession {
             engine,
             worker,
             clock,
+            fallen,
         } = &mut *local;
         let mut rest = bytes;
-        while !rest.is_empty() && !self.closed {
-            let mut out = Output::new();
-            // As a server does: a large argument that is under way is received to its place.
-            let verdict = match self.session.receive_target() {
-                Some(target) => {
-                    let count = target.len().min(rest.len());
-                    let (now, later) = rest.split_at(count);
-                    target[..count].copy_from_slice(now);
-                    rest = later;
-                    self.session
-                        .received_direct(engine, worker, clock, count, &mut out)
+        while !rest.is_empty() && !self.closed && fallen.is_none() {
+            let session = &mut self.session;
+            // Nothing is asked of the engine after a panic, so nothing broken can be seen.
+            let step = AssertUnwindSafe(|| {
+                let mut out = Output::new();
+                // As a server does: a large argument that is under way is received to its place.
+                let (verdict, count) = match session.receive_target() {
+                    Some(target) => {
+                        let count = target.len().min(rest.len());
+                        target[..count].copy_from_slice(&rest[..count]);
+                        (
+                            session.received_direct(engine, worker, clock, count, &mut out),
+                            count,
+                        )
+                    }
+                    None => (
+                        session.received(engine, worker, clock, rest, &mut out),
+                        rest.len(),
+                    ),
+                };
+                (verdict, count, out.to_vec())
+            });
+            match catch_unwind(step) {
+                Ok((verdict, count, answered)) => {
+                    rest = &rest[count..];
+                    self.answered.extend(answered);
+                    self.closed = verdict == Verdict::Close;
                 }
-                None => {
-                    let now = std::mem::take(&mut rest);
-                    self.session.received(engine, worker, clock, now, &mut out)
+                Err(panic) => {
+                    let text = panic.downcast_ref::<String>().cloned();
+                    let text = text
+                        .or_else(|| panic.downcast_ref::<&str>().map(|text| (*text).to_owned()));
+                    *fallen = Some(text.unwrap_or_else(|| "without a message".to_owned()));
                 }
-            };
-            self.answered.extend(out.to_vec());
-            self.closed = verdict == Verdict::Close;
+            }
         }
         Ok(())
     }
 
     fn read(&mut self) -> Result<Answer, KitError> {
+        if let Some(what) = &self.local.borrow().fallen
+            && self.answered.is_empty()
+        {
+            return Ok(Answer::Broken(format!("the engine panicked: {what}")));
+        }
         if self.answered.is_empty() {
             return Ok(if self.closed {
                 Answer::Closed

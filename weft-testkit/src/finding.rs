@@ -3,9 +3,9 @@
 use std::fmt;
 
 use crate::differential::{Difference, Manner};
+use crate::door::Answer;
 use crate::generator::{After, Step};
 use crate::literal::Expected;
-use crate::probe::Answer;
 use crate::quoting::{quoted, request_line};
 
 /// Characters of one answer that are shown.
@@ -74,7 +74,7 @@ pub fn shown(answer: &Answer) -> String {
     let text = match answer {
         Answer::Reply(wire) => Expected::Exact(wire.clone()).to_string(),
         Answer::Odd(bytes) => format!("bytes that are no canonical reply: {}", quoted(bytes)),
-        Answer::Malformed(what) => format!("bytes that are no reply: {what}"),
+        Answer::Broken(what) => what.clone(),
         Answer::Closed => "closed".to_owned(),
         Answer::Nothing => "no reply in time".to_owned(),
     };

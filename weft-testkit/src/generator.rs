@@ -198,7 +198,9 @@ pub enum After {
     Nothing,
     /// Its reply is looked at before anything else is sent.
     Settle,
-    /// A wait until the few milliseconds of its time to live are over.
+    /// Its keys are asked for: a key whose time is over stays in the counts until then, or until a sweep.
+    Touch,
+    /// A wait until the few milliseconds of its time to live are over, and the same.
     Expire,
 }
 
@@ -211,6 +213,7 @@ pub struct Generator {
     tokens: Vec<String>,
     ttl_number: i64,
     short_ttl: bool,
+    past_time: bool,
     bits: bool,
 }
 
@@ -230,6 +233,7 @@ impl Generator {
             tokens,
             ttl_number: 0,
             short_ttl: false,
+            past_time: false,
             bits: false,
         }
     }
@@ -252,6 +256,7 @@ impl Generator {
 
     fn request(&mut self, row: &CommandRow) -> Step {
         self.short_ttl = false;
+        self.past_time = false;
         self.bits = row.family == "bitmap";
         let mut request: Vec<Vec<u8>> = row
             .words
@@ -287,6 +292,8 @@ impl Generator {
         let short = self.short_ttl && !bent;
         let after = if short {
             After::Expire
+        } else if self.past_time || (bent && has_expiry(&row.arguments)) {
+            After::Touch
         } else if matches!(rule(&row.name()), Rule::Scan | Rule::SomeKey) {
             After::Settle
         } else {
@@ -425,8 +432,10 @@ impl Generator {
         match self.random.usize(..20) {
             0 => self.pick_text(ODD_INTEGERS, ODD_INTEGERS),
             1 | 2 if argument.kind == ArgumentKind::UnixTime => {
+                self.past_time = true;
                 self.pick_text(EXPIRIES_OVER, EXPIRIES_OVER)
             }
+
             1 | 2 => self.pick_text(&["0", "-1", "-1000", "-9223372036854775808"], ODD_INTEGERS),
             // A huge time from now differs between two servers by their own "now"; one that overflows is the same error.
             3 if argument.name == "milliseconds" => i64::MAX.to_string().into_bytes(),
@@ -453,7 +462,11 @@ impl Generator {
     }
 
     fn bend(&mut self, row: &CommandRow, request: &mut Vec<Vec<u8>>) {
-        let name_length = row.words.len();
+        // What COMMAND GETKEYS is asked about has to stay a command that both have.
+        let inner_name = usize::from(
+            row.name().starts_with("command|getkeys") && request.len() > row.words.len(),
+        );
+        let name_length = row.words.len() + inner_name;
         let place = self.random.usize(..=request.len()).max(name_length);
         let existing =
             (request.len() > name_length).then(|| self.random.usize(name_length..request.len()));

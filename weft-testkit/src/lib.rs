@@ -1,7 +1,7 @@
 //! The test kit: oracles, doors, cases and random differential runs.
 //!
-//! Order of reading: `oracle` and `server` bring the processes, `probe` talks to one, `wire` and `literal` are replies
-//! as bytes and as text. `case_file`, `door` and `case_run` play written cases through every door; `command_table`,
+//! Order of reading: `oracle` and `server` bring the processes, `door` and its kinds lead to one, `wire` and `literal` are replies
+//! as bytes and as text. `case_file` and `case_run` play written cases through every door; `command_table`,
 //! `generator`, `rules`, `comparison`, `state` and `differential` make and judge random runs; `command_docs` compares
 //! what the servers say about their commands. It knows no internals of the product: it judges bytes.
 
@@ -23,10 +23,10 @@ pub mod folder;
 pub mod generator;
 pub mod literal;
 pub mod oracle;
-pub mod probe;
 pub mod quoting;
 pub mod record;
 pub mod rules;
 pub mod server;
+pub mod socket_door;
 pub mod state;
 pub mod wire;

@@ -13,14 +13,14 @@ use weft_testkit::command_docs;
 use weft_testkit::delivery::Delivery;
 use weft_testkit::deviations::Deviations;
 use weft_testkit::differential::{self, Pair, Plan};
-use weft_testkit::door::{Door, SocketDoor};
+use weft_testkit::door::{Door, Protocol};
 use weft_testkit::engine_door::EngineDoor;
 use weft_testkit::error::KitError;
 use weft_testkit::folder;
 use weft_testkit::oracle::Oracles;
-use weft_testkit::probe::Protocol;
 use weft_testkit::record;
 use weft_testkit::rules::not_generated;
+use weft_testkit::socket_door::SocketDoor;
 
 mod arguments;
 
@@ -41,13 +41,13 @@ weft-testkit COMMAND [OPTIONS]
       --findings N          distinct differences per family after which it is left (5)
   cases [FILE ...]        written cases through every door (default: all in weft-testkit/cases)
       --delivery NAME       as above; default: each
-      --door NAME           socket or engine; default: both for Weft, the socket for another server
   record FILE ...         fill the replies of case files in from the reference
   command-docs            COMMAND INFO and COMMAND DOCS of every command that the server has, against the reference
 
 Options of all commands:
       --subject PATH        the server under test: a path, redis8 or redis70 (default: weft-server beside this program)
       --reference PATH      the reference: a path, redis8 (default) or redis70
+      --door NAME           socket or engine (in this process); default: both for Weft, the socket for another server
       --subject-arg WORD    an argument for the server under test (may be repeated)
 ";
 
@@ -102,75 +102,123 @@ fn oracles() -> Result<bool, KitError> {
     Ok(found.missing.is_empty())
 }
 
-fn servers(arguments: &Arguments) -> Result<(PathBuf, PathBuf), KitError> {
-    let beside = || -> Result<PathBuf, KitError> {
-        let here = std::env::current_exe().map_err(KitError::io("find this program"))?;
-        Ok(here.with_file_name("weft-server"))
-    };
-    let oracles = Oracles::obtain();
-    let resolve = |name: &str| -> Result<PathBuf, KitError> {
-        match name {
-            "redis8" => oracles.require_reference().map(PathBuf::from),
-            "redis70" => oracles
-                .redis70
-                .clone()
-                .ok_or_else(|| KitError::Missing(oracles.missing.join("; "))),
-            path => Ok(PathBuf::from(path)),
+/// Which engines a task is about.
+struct Contest {
+    reference: PathBuf,
+    /// `None`: the engine in this process alone.
+    subject: Option<PathBuf>,
+    /// Whether the engine in this process is under test, beside the server or alone.
+    engine: bool,
+    arguments: Vec<String>,
+}
+
+impl Contest {
+    fn of(arguments: &Arguments) -> Result<Self, KitError> {
+        let oracles = Oracles::obtain();
+        let resolve = |name: &str| -> Result<PathBuf, KitError> {
+            match name {
+                "redis8" => oracles.require_reference().map(PathBuf::from),
+                "redis70" => oracles
+                    .redis70
+                    .clone()
+                    .ok_or_else(|| KitError::Missing(oracles.missing.join("; "))),
+                path => Ok(PathBuf::from(path)),
+            }
+        };
+        let reference = resolve(arguments.one("reference").unwrap_or("redis8"))?;
+        let (socket, engine) = match arguments.one("door") {
+            // The engine in this process is the product's: it stands beside its server, not beside another one.
+            None => (true, arguments.one("subject").is_none()),
+            Some("socket") => (true, false),
+            Some("engine") => (false, true),
+            Some(other) => return Err(KitError::syntax("--door", 0, format!("unknown: {other}"))),
+        };
+        let subject = match arguments.one("subject") {
+            _ if !socket => None,
+            Some(name) => Some(resolve(name)?),
+            None => {
+                let here = std::env::current_exe().map_err(KitError::io("find this program"))?;
+                Some(here.with_file_name("weft-server"))
+            }
+        };
+        Ok(Contest {
+            reference,
+            subject,
+            engine,
+            arguments: arguments.all("subject-arg").to_vec(),
+        })
+    }
+
+    /// The doors to the engine under test, each with an engine of its own; `more` are arguments for it.
+    fn doors(&self, more: &[String]) -> Result<Vec<Box<dyn Door>>, KitError> {
+        let mut arguments = more.to_vec();
+        arguments.extend_from_slice(&self.arguments);
+        let mut doors: Vec<Box<dyn Door>> = Vec::new();
+        if let Some(subject) = &self.subject {
+            doors.push(Box::new(SocketDoor::start(subject, &arguments)?));
         }
-    };
-    let reference = resolve(arguments.one("reference").unwrap_or("redis8"))?;
-    let subject = match arguments.one("subject") {
-        Some(name) => resolve(name)?,
-        None => beside()?,
-    };
-    Ok((reference, subject))
+        if self.engine {
+            doors.push(Box::new(EngineDoor::start(&arguments)?));
+        }
+        Ok(doors)
+    }
+
+    /// The reference against each door.
+    fn pairs(&self) -> Result<Vec<Pair>, KitError> {
+        let reference = || SocketDoor::start(&self.reference, &[]);
+        let pair = |subject| Ok(Pair::new(Box::new(reference()?), subject));
+        self.doors(&[])?.into_iter().map(pair).collect()
+    }
 }
 
 fn run_differential(arguments: &Arguments) -> Result<bool, KitError> {
-    let (reference, subject) = servers(arguments)?;
     let deviations = Deviations::read(&folder::workspace())?;
-    let mut pair = Pair::start(&reference, &subject, arguments.all("subject-arg"))?;
-    let rows = differential::families(&pair)?;
-    let mut families: Vec<String> = arguments.all("family").to_vec();
-    if families.is_empty() {
-        families = rows.keys().cloned().collect();
-    }
     let deliveries = deliveries(arguments)?;
     let (mut passed, mut failed) = (0, 0);
-    for family in families {
-        let plan = Plan {
-            family: family.clone(),
-            count: arguments.number("count", 10_000)?,
-            seed: arguments.number("seed", 1)? as u64,
-            deliveries: deliveries.clone(),
-            findings_max: arguments.number("findings", 5)?,
-        };
-        let start = Instant::now();
-        let outcome = differential::run(&mut pair, &plan, &deviations, &mut |finding| {
-            println!("\n{finding}")
-        })?;
-        let rows = rows.get(&family).map(Vec::as_slice).unwrap_or_default();
-        for row in rows {
-            if let Some(reason) = not_generated(row) {
-                println!("  {family}: {} is not generated: it {reason}", row.name());
+    for mut pair in Contest::of(arguments)?.pairs()? {
+        let door = pair.subject.name();
+        let door = door.split(',').next().unwrap_or_default();
+        let rows = differential::families(&mut pair)?;
+        let mut families: Vec<String> = arguments.all("family").to_vec();
+        if families.is_empty() {
+            families = rows.keys().cloned().collect();
+        }
+        for family in families {
+            let plan = Plan {
+                family: family.clone(),
+                count: arguments.number("count", 10_000)?,
+                seed: arguments.number("seed", 1)? as u64,
+                deliveries: deliveries.clone(),
+                findings_max: arguments.number("findings", 5)?,
+            };
+            let start = Instant::now();
+            let outcome = differential::run(&mut pair, &plan, &deviations, &mut |finding| {
+                println!("\n{finding}")
+            })?;
+            let rows = rows.get(&family).map(Vec::as_slice).unwrap_or_default();
+            for row in rows {
+                if let Some(reason) = not_generated(row) {
+                    println!("  {family}: {} is not generated: it {reason}", row.name());
+                }
             }
-        }
-        for (id, count) in &outcome.deviations {
-            println!("  {family}: {count} replies are explained by {id}");
-        }
-        println!(
-            "{family}: {} requests of {} commands (seed {}), {} differences ({} more like them), {:.1} s",
-            outcome.requests,
-            outcome.commands.len(),
-            plan.seed,
-            outcome.findings.len(),
-            outcome.repeated,
-            start.elapsed().as_secs_f64(),
-        );
-        if outcome.findings.is_empty() {
-            passed += 1
-        } else {
-            failed += 1
+            for (id, count) in &outcome.deviations {
+                println!("  {family}: {count} replies are explained by {id}");
+            }
+            println!(
+                "{family}, {door}: {} requests of {} commands (seed {}), {} % errors, {} differences ({} more like them), {:.1} s",
+                outcome.requests,
+                outcome.commands.len(),
+                plan.seed,
+                outcome.errors * 100 / outcome.requests.max(1),
+                outcome.findings.len(),
+                outcome.repeated,
+                start.elapsed().as_secs_f64(),
+            );
+            if outcome.findings.is_empty() {
+                passed += 1
+            } else {
+                failed += 1
+            }
         }
     }
     println!("differential: {passed} passed, {failed} failed");
@@ -209,18 +257,13 @@ fn case_files(arguments: &Arguments) -> Result<Vec<PathBuf>, KitError> {
 }
 
 fn run_cases(arguments: &Arguments) -> Result<bool, KitError> {
-    let only_engine = arguments.one("door") == Some("engine");
-    let (reference, subject) = if only_engine {
-        Default::default()
-    } else {
-        servers(arguments)?
-    };
+    let contest = Contest::of(arguments)?;
     let deviations = Deviations::read(&folder::workspace())?;
     let mut explained = Explained {
         deviations,
         counts: BTreeMap::new(),
     };
-    let is_reference = !only_engine && reference == subject;
+    let is_reference = contest.subject.as_ref() == Some(&contest.reference);
     let (mut passed, mut failed) = (0, 0);
     for path in case_files(arguments)? {
         let file = CaseFile::read(&path)?;
@@ -229,16 +272,7 @@ fn run_cases(arguments: &Arguments) -> Result<bool, KitError> {
             .unwrap_or(&path)
             .display()
             .to_string();
-        let mut server_arguments = file.server.clone();
-        server_arguments.extend_from_slice(arguments.all("subject-arg"));
-        let mut doors: Vec<Box<dyn Door>> = Vec::new();
-        if !only_engine {
-            doors.push(Box::new(SocketDoor::start(&subject, &server_arguments)?));
-        }
-        // The engine in this process is the product's: it stands beside its server, not beside a reference.
-        if only_engine || (arguments.one("door").is_none() && arguments.one("subject").is_none()) {
-            doors.push(Box::new(EngineDoor::start(&server_arguments)?));
-        }
+        let mut doors = contest.doors(&file.server)?;
         let (mut played, mut wrong) = (0, 0);
         let mut skipped = BTreeSet::new();
         let start = Instant::now();
@@ -283,10 +317,10 @@ fn run_cases(arguments: &Arguments) -> Result<bool, KitError> {
 }
 
 fn run_record(arguments: &Arguments) -> Result<bool, KitError> {
-    let (reference, _) = servers(arguments)?;
+    let contest = Contest::of(arguments)?;
     for path in case_files(arguments)? {
         let mut file = CaseFile::read(&path)?;
-        let mut door = SocketDoor::start(&reference, &file.server)?;
+        let mut door = SocketDoor::start(&contest.reference, &file.server)?;
         door.set_answer_timeout(RECORD_SILENCE);
         for replaced in record::record(&mut file, &mut door)? {
             println!("{}: replaced: {replaced}", path.display());
@@ -299,23 +333,24 @@ fn run_record(arguments: &Arguments) -> Result<bool, KitError> {
 }
 
 fn run_command_docs(arguments: &Arguments) -> Result<bool, KitError> {
-    let (reference, subject) = servers(arguments)?;
-    let pair = Pair::start(&reference, &subject, arguments.all("subject-arg"))?;
     let mut failed = BTreeSet::new();
     let mut compared = 0;
-    for protocol in Protocol::ALL {
-        let [mut reference, mut subject] = pair.connect(protocol)?;
-        let comparison = command_docs::compare(&mut reference, &mut subject)?;
-        compared = comparison.commands;
-        if protocol == Protocol::Resp2 && !comparison.missing.is_empty() {
-            println!(
-                "  subcommands that are not there: {}",
-                comparison.missing.join(" ")
-            );
-        }
-        for what in comparison.differences {
-            failed.insert(what.split([':', '|']).next().unwrap_or_default().to_owned());
-            println!("{}: {what}", protocol.name());
+    // One door is enough: the tables are the same behind all of them.
+    for mut pair in Contest::of(arguments)?.pairs()?.into_iter().take(1) {
+        for protocol in Protocol::ALL {
+            let [mut reference, mut subject] = pair.connect(protocol)?;
+            let comparison = command_docs::compare(reference.as_mut(), subject.as_mut())?;
+            compared = comparison.commands;
+            if protocol == Protocol::Resp2 && !comparison.missing.is_empty() {
+                println!(
+                    "  subcommands that are not there: {}",
+                    comparison.missing.join(" ")
+                );
+            }
+            for what in comparison.differences {
+                failed.insert(what.split([':', '|']).next().unwrap_or_default().to_owned());
+                println!("{}: {what}", protocol.name());
+            }
         }
     }
     println!(

@@ -4,10 +4,9 @@
 //! the process becomes a pattern by the rule of its command; what it is about, only a person can know.
 
 use crate::case_file::{Case, CaseFile, Exchange, Item, MAIN_CONNECTION, Sent};
-use crate::door::{Door, DoorSession};
+use crate::door::{Answer, Door, DoorSession, Protocol};
 use crate::error::KitError;
 use crate::literal::{Base, Expected};
-use crate::probe::{Answer, Protocol};
 use crate::quoting::quoted;
 use crate::rules::{Rule, rule};
 use crate::wire::{Kind, Wire, write_request};
@@ -58,13 +57,8 @@ fn record_case(
             .iter()
             .any(|(name, _)| *name == exchange.connection)
         {
-            let mut session = door.open()?;
-            if protocol == Protocol::Resp3 && exchange.connection == MAIN_CONNECTION {
-                let mut hello = Vec::new();
-                write_request(&mut hello, &["HELLO", "3"]);
-                session.send(&hello)?;
-                session.read()?;
-            }
+            let main = exchange.connection == MAIN_CONNECTION;
+            let session = door.connect(if main { protocol } else { Protocol::Resp2 })?;
             sessions.push((exchange.connection.clone(), session));
         }
         let session = sessions
@@ -137,7 +131,7 @@ fn ask(
                     quoted(bytes)
                 )));
             }
-            Answer::Malformed(what) => {
+            Answer::Broken(what) => {
                 return Err(KitError::Unexpected(format!(
                     "line {}: {what}",
                     exchange.line

@@ -1,7 +1,7 @@
 //! The whole state of two servers compared: databases, keys, types, values and times to live.
 
+use crate::door::DoorSession;
 use crate::error::KitError;
-use crate::probe::Probe;
 use crate::quoting::{quoted, word};
 use crate::wire::Wire;
 
@@ -15,7 +15,7 @@ const TOLD_MAX: usize = 5;
 const SHOWN_MAX: usize = 200;
 
 /// Compares everything the servers hold; what differs, or `None`. Both connections end in database 0.
-pub fn difference(servers: [&mut Probe; 2]) -> Result<Option<String>, KitError> {
+pub fn difference(servers: [&mut dyn DoorSession; 2]) -> Result<Option<String>, KitError> {
     let [reference, subject] = servers;
     let left = describe(reference)?;
     let right = describe(subject)?;
@@ -103,20 +103,13 @@ impl std::fmt::Display for Key {
     }
 }
 
-fn describe(server: &mut Probe) -> Result<Vec<Key>, KitError> {
+fn describe(server: &mut dyn DoorSession) -> Result<Vec<Key>, KitError> {
     let mut keys = Vec::new();
-    let mut sizes = Vec::new();
     for database in 0..DATABASES {
-        sizes.push(vec!["SELECT".to_owned(), database.to_string()]);
-        sizes.push(vec!["DBSIZE".to_owned()]);
-    }
-    let replies = server.ask_all(&sizes)?;
-    for database in 0..DATABASES {
-        let size = replies.get(database * 2 + 1);
-        if size == Some(&Wire::Integer(0)) {
+        server.ask(&["SELECT", &database.to_string()])?;
+        if server.ask(&["DBSIZE"])? == Wire::Integer(0) {
             continue;
         }
-        server.ask(&["SELECT", &database.to_string()])?;
         for name in names(server)? {
             let kind = server.ask(&[&b"TYPE"[..], &name])?.string();
             let ttl_ms = server
@@ -139,7 +132,7 @@ fn describe(server: &mut Probe) -> Result<Vec<Key>, KitError> {
 }
 
 /// All keys of the selected database.
-fn names(server: &mut Probe) -> Result<Vec<Vec<u8>>, KitError> {
+fn names(server: &mut dyn DoorSession) -> Result<Vec<Vec<u8>>, KitError> {
     let mut names = Vec::new();
     let mut cursor = b"0".to_vec();
     loop {
@@ -166,7 +159,7 @@ fn names(server: &mut Probe) -> Result<Vec<Vec<u8>>, KitError> {
     Ok(names)
 }
 
-fn value(server: &mut Probe, kind: &str, name: &[u8]) -> Result<Wire, KitError> {
+fn value(server: &mut dyn DoorSession, kind: &str, name: &[u8]) -> Result<Wire, KitError> {
     let request: Vec<&[u8]> = match kind {
         "string" => vec![b"GET", name],
         "list" => vec![b"LRANGE", name, b"0", b"-1"],

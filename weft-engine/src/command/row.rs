@@ -41,6 +41,8 @@ pub struct CommandRow {
     pub history: &'static [(&'static str, &'static str)],
     /// Since when something else should be used.
     pub deprecated: Option<Deprecation>,
+    /// Meant for the system's own use rather than for applications.
+    pub system: bool,
     /// The arguments' syntax.
     pub arguments: &'static [Argument],
     /// The subcommands of a container.
@@ -74,6 +76,7 @@ impl CommandRow {
         summary: "",
         history: &[],
         deprecated: None,
+        system: false,
         arguments: &[],
         subcommands: &[],
         handler: |_| Err(CommandError::Syntax),

@@ -79,16 +79,14 @@ const SUBCOMMANDS: &[CommandRow] = &[
     },
 ];
 
-pub(super) const BAD_NAME: &str =
-    "ERR Client names cannot contain spaces, newlines or special characters.";
+pub(super) const BAD_NAME: CommandError =
+    CommandError::Text("ERR Client names cannot contain spaces, newlines or special characters.");
 
-/// Whether every byte is printable ASCII and no space.
-pub(super) fn check_attribute(text: &[u8], error: &'static str) -> Result<(), CommandError> {
-    if text.iter().all(u8::is_ascii_graphic) {
-        Ok(())
-    } else {
-        Err(CommandError::Text(error))
-    }
+/// Whether every byte up to the first zero is printable ASCII and no space.
+pub(super) fn is_attribute(text: &[u8]) -> bool {
+    text.iter()
+        .take_while(|byte| **byte != 0)
+        .all(u8::is_ascii_graphic)
 }
 
 fn id(cx: &mut Context<'_, '_>) -> Result<(), CommandError> {
@@ -100,38 +98,41 @@ fn getname(cx: &mut Context<'_, '_>) -> Result<(), CommandError> {
     if cx.client.name.is_empty() {
         cx.reply.null();
     } else {
-        cx.reply.bulk(cx.client.name.as_bytes());
+        cx.reply.bulk(&cx.client.name);
     }
     Ok(())
 }
 
 fn setname(cx: &mut Context<'_, '_>) -> Result<(), CommandError> {
-    check_attribute(&cx.args[2], BAD_NAME)?;
-    cx.client.name = String::from_utf8_lossy(&cx.args[2]).into();
-    cx.reply.simple("OK");
+    if !is_attribute(&cx.args[2]) {
+        return Err(BAD_NAME);
+    }
+    cx.client.name = cx.args[2].into();
+    cx.reply.ok();
     Ok(())
 }
 
 fn setinfo(cx: &mut Context<'_, '_>) -> Result<(), CommandError> {
-    let (attribute, error) = match &cx.args[2] {
-        word if is(word, "LIB-NAME") => (
-            &mut cx.client.library_name,
-            "ERR lib-name cannot contain spaces, newlines or special characters.",
-        ),
-        word if is(word, "LIB-VER") => (
-            &mut cx.client.library_version,
-            "ERR lib-ver cannot contain spaces, newlines or special characters.",
-        ),
-        word => {
-            return Err(CommandError::quoting(
-                "ERR Unrecognized option '",
-                word,
-                "'",
-            ));
-        }
+    let word = &cx.args[2];
+    let attribute = if is(word, "LIB-NAME") {
+        &mut cx.client.library_name
+    } else if is(word, "LIB-VER") {
+        &mut cx.client.library_version
+    } else {
+        return Err(CommandError::quoting(
+            "ERR Unrecognized option '",
+            word,
+            "'",
+        ));
     };
-    check_attribute(&cx.args[3], error)?;
-    *attribute = String::from_utf8_lossy(&cx.args[3]).into();
-    cx.reply.simple("OK");
+    if !is_attribute(&cx.args[3]) {
+        return Err(CommandError::quoting(
+            "ERR ",
+            word,
+            " cannot contain spaces, newlines or special characters.",
+        ));
+    }
+    *attribute = cx.args[3].into();
+    cx.reply.ok();
     Ok(())
 }

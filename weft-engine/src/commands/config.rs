@@ -65,7 +65,7 @@ const SUBCOMMANDS: &[CommandRow] = &[
         tips: &["request_policy:all_nodes", "response_policy:all_succeeded"],
         group: "server",
         since: "2.8.0",
-        complexity: "O(N) in the number of parameters",
+        complexity: "O(1)",
         summary: "Writes the parameters in force into the configuration file.",
         handler: rewrite,
         ..CommandRow::DEFAULT

@@ -3,6 +3,7 @@
 use weft_data::number;
 use weft_resp::Protocol;
 
+use super::client::{BAD_NAME, is_attribute};
 use super::options::{integer, is};
 use crate::command::{Argument, Categories, CommandRow, Deprecation, Flags};
 use crate::dispatch::Context;
@@ -188,7 +189,7 @@ fn reset(cx: &mut Context<'_, '_>) -> Result<(), CommandError> {
 
 fn select(cx: &mut Context<'_, '_>) -> Result<(), CommandError> {
     const OUT_OF_RANGE: CommandError = CommandError::Text("ERR DB index is out of range");
-    let index = integer(&cx.args[1]).map_err(|_| CommandError::Text("ERR invalid DB index"))?;
+    let index = integer(&cx.args[1])?;
     let index = usize::try_from(index)
         .ok()
         .filter(|index| *index < cx.engine.keyspace.databases())
@@ -264,7 +265,9 @@ impl<'a> Hello<'a> {
                     at += 3;
                 }
                 (Some(name), _) if is(word, "SETNAME") => {
-                    super::client::check_attribute(name, super::client::BAD_NAME)?;
+                    if !is_attribute(name) {
+                        return Err(BAD_NAME);
+                    }
                     hello.name = Some(name);
                     at += 2;
                 }
@@ -290,7 +293,7 @@ fn hello(cx: &mut Context<'_, '_>) -> Result<(), CommandError> {
         return Err(HELLO_BEFORE_AUTH);
     }
     if let Some(name) = hello.name {
-        cx.client.name = String::from_utf8_lossy(name).into();
+        cx.client.name = name.into();
     }
     if let Some(protocol) = hello.protocol {
         cx.client.protocol = protocol;

@@ -160,7 +160,7 @@ fn info(cx: &mut Context<'_, '_>) -> Result<(), CommandError> {
     for name in cx.args.iter().skip(2) {
         match cx.engine.commands.find_full(name) {
             Some((container, row)) => reply_info(&mut cx.reply, container, row),
-            None => cx.reply.null_array(),
+            None => cx.reply.null(),
         }
     }
     Ok(())
@@ -250,15 +250,14 @@ fn getkeysandflags(cx: &mut Context<'_, '_>) -> Result<(), CommandError> {
 /// The keys of the command that stands behind the first two arguments.
 fn keys_of_inner(cx: &Context<'_, '_>) -> Result<SmallVec<[KeyArgument; 4]>, CommandError> {
     let inner = cx.args.skip(2);
-    let row = cx
-        .engine
-        .commands
-        .find(&inner[0])
-        .ok_or(CommandError::Text("ERR Invalid command specified"))?;
-    let row = inner
-        .get(1)
-        .and_then(|word| row.subcommand(word))
-        .unwrap_or(row);
+    const INVALID: CommandError = CommandError::Text("ERR Invalid command specified");
+    let container = cx.engine.commands.find(&inner[0]).ok_or(INVALID)?;
+    let row = match inner.get(1) {
+        Some(word) if !container.subcommands.is_empty() => {
+            container.subcommand(word).ok_or(INVALID)?
+        }
+        _ => container,
+    };
     if row.keys.is_empty() {
         return Err(CommandError::Text("ERR The command has no key arguments"));
     }
@@ -418,10 +417,23 @@ fn reply_docs(reply: &mut Writer<'_>, container: &str, row: &CommandRow) {
         fields += 1;
         reply_text(reply, "complexity", row.complexity);
     }
-    if let Some(deprecation) = row.deprecated {
-        fields += 3;
+    if row.deprecated.is_some() || row.system {
+        fields += 1;
         reply.bulk(b"doc_flags");
-        reply_names(reply, std::iter::once("deprecated"));
+        let flags = [
+            (row.deprecated.is_some(), "deprecated"),
+            (row.system, "syscmd"),
+        ];
+        reply_names(
+            reply,
+            flags
+                .into_iter()
+                .filter(|(set, _)| *set)
+                .map(|(_, name)| name),
+        );
+    }
+    if let Some(deprecation) = row.deprecated {
+        fields += 2;
         reply_text(reply, "deprecated_since", deprecation.since);
         reply_text(reply, "replaced_by", deprecation.replaced_by);
     }

@@ -10,6 +10,7 @@ mod info;
 mod introspection;
 mod keys;
 mod lcs;
+mod object;
 mod options;
 mod ranges;
 mod scan;
@@ -28,6 +29,7 @@ pub const FAMILIES: &[&[CommandRow]] = &[
     ranges::ROWS,
     lcs::ROWS,
     keys::ROWS,
+    object::ROWS,
     expire::ROWS,
     scan::ROWS,
     database::ROWS,

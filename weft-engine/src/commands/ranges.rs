@@ -51,7 +51,7 @@ pub(super) const ROWS: &[CommandRow] = &[
         keys: &[KeySpec::one(1, KeyFlags::RO.with(KeyFlags::ACCESS))],
         group: "string",
         since: "2.4.0",
-        complexity: "O(N) in the length of the part",
+        complexity: "O(N) in the length of the part, O(1) for a short one",
         summary: "Reads a part of a string.",
         arguments: &[
             Argument::key("key", 0),
@@ -69,7 +69,7 @@ pub(super) const ROWS: &[CommandRow] = &[
         keys: &[KeySpec::one(1, KeyFlags::RO.with(KeyFlags::ACCESS))],
         group: "string",
         since: "1.0.0",
-        complexity: "O(N) in the length of the part",
+        complexity: "O(N) in the length of the part, O(1) for a short one",
         summary: "Reads a part of a string.",
         deprecated: Some(Deprecation {
             since: "2.0.0",
@@ -91,7 +91,7 @@ pub(super) const ROWS: &[CommandRow] = &[
         keys: &[KeySpec::one(1, KeyFlags::RW.with(KeyFlags::UPDATE))],
         group: "string",
         since: "2.2.0",
-        complexity: "O(M) in the length of the part",
+        complexity: "O(1) for a short part, otherwise O(M) in its length",
         summary: "Overwrites a part of a string, which is made or lengthened as needed.",
         arguments: &[
             Argument::key("key", 0),

@@ -55,6 +55,11 @@ impl<'a> Options<'a> {
         };
         let mut at = 2;
         while let Some(word) = args.get(at) {
+            if is(word, "NOVALUES") {
+                return Err(CommandError::Text(
+                    "ERR NOVALUES option can only be used in HSCAN",
+                ));
+            }
             let value = args.get(at + 1).ok_or(CommandError::Syntax)?;
             if is(word, "COUNT") {
                 options.count = match integer(value)? {

@@ -56,6 +56,7 @@ pub(super) const ROWS: &[CommandRow] = &[
     },
     CommandRow {
         name: "debug",
+        system: true,
         arity: -2,
         flags: Flags::ADMIN
             .with(Flags::NO_SCRIPT)

@@ -8,6 +8,7 @@ use weft_rope::Output;
 use super::admit::admit;
 use super::context::{Budget, Context, Key, Progress, Steps};
 use super::unit::Unit;
+use crate::action::Action;
 use crate::client::Client;
 use crate::clock::Clock;
 use crate::command::{CommandRow, Flags};
@@ -131,6 +132,10 @@ impl Batch<'_, '_> {
         args: Args<'_>,
         out: &mut Output,
     ) -> Result<Option<Box<dyn Steps>>, CommandError> {
+        if planned.row.is_none() && is_http(args) {
+            self.cut_off_http();
+            return Ok(None);
+        }
         let row = admit(planned.row, self.client, args)?;
         self.unit.begin(self.client.database);
         let mut keys = keys(self.engine, row, planned, args);
@@ -148,6 +153,17 @@ impl Batch<'_, '_> {
         };
         (row.handler)(&mut context)?;
         Ok(context.steps)
+    }
+
+    /// A browser that was tricked into talking to the server gets no answer and no second chance.
+    fn cut_off_http(&mut self) {
+        let address = &self.client.origin().address;
+        self.worker.actions.push(Action::Warn(format!(
+            "Possible SECURITY ATTACK detected. It looks like somebody is sending POST or Host: commands to Redis. \
+             This is likely due to an attacker attempting to use Cross Protocol Scripting to compromise your Redis \
+             instance. Connection from {address} aborted."
+        )));
+        self.client.close_after_reply();
     }
 
     /// Takes the latches of `keys`, in ascending order, all before the handler runs.
@@ -177,6 +193,13 @@ impl Batch<'_, '_> {
             }
         }
     }
+}
+
+/// Whether the request begins as one over HTTP does.
+fn is_http(args: Args<'_>) -> bool {
+    args.get(0).is_some_and(|name| {
+        name.eq_ignore_ascii_case(b"post") || name.eq_ignore_ascii_case(b"host:")
+    })
 }
 
 /// The command's keys. A wrong number of keys gives none: the handler answers with its own error.

@@ -166,12 +166,21 @@ impl<'k> Unit<'k> {
         worker.reap(&mut self.log.dropped, &mut self.log.garbage);
     }
 
-    /// The time in milliseconds since 1970: the same throughout the unit.
+    /// The time in milliseconds since 1970: the same throughout the unit, and never before what another unit has seen
+    /// under the same latches.
     pub fn now_ms(&self) -> u64 {
         if let Some(now) = self.now.get() {
             return now;
         }
-        let now = self.clock.unix_ms();
+        let clock = self.clock.unix_ms();
+        let now = match &self.access {
+            Access::One(_, shard) => clock.max(shard.latest_now()),
+            Access::Many(shards) => {
+                let seen = shards.iter().map(|(_, shard)| shard.latest_now());
+                seen.fold(clock, u64::max)
+            }
+            Access::None | Access::All(_) => clock,
+        };
         self.now.set(Some(now));
         now
     }
@@ -224,6 +233,9 @@ impl<'k> Unit<'k> {
     pub fn set(&mut self, key: Key<'_>, value: NewValue<'_>, deadline: DeadlineChange) -> bool {
         self.purge(key);
         let database = self.database;
+        if matches!(deadline, DeadlineChange::At(_)) {
+            self.note_time(key);
+        }
         let existed = self
             .shard_mut(key)
             .set(database, key.position, key.name, value, deadline);
@@ -245,6 +257,7 @@ impl<'k> Unit<'k> {
     /// Gives the key a deadline or takes it away; false if there is no such key.
     pub fn set_deadline(&mut self, key: Key<'_>, deadline: Option<u64>) -> bool {
         let database = self.database;
+        self.note_time(key);
         self.shard_mut(key)
             .set_deadline(database, key.position, key.name, deadline)
     }
@@ -415,8 +428,15 @@ impl<'k> Unit<'k> {
 
     fn expire(&mut self, key: Key<'_>) {
         let database = self.database;
+        self.note_time(key);
         self.shard_mut(key).remove(database, key.position, key.name);
         self.expired(key);
+    }
+
+    /// Later units under this latch see no earlier time, whatever their clock says.
+    fn note_time(&mut self, key: Key<'_>) {
+        let now = self.now_ms();
+        self.shard_mut(key).clamp_now(now);
     }
 
     /// Records that the key's time had come and that it is gone.

@@ -6,6 +6,8 @@
 //! Invariants: a mapping lives as long as the ground; chunks given back hold no memory.
 
 use std::ptr::NonNull;
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Mutex, PoisonError};
 
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous, munmap};
@@ -18,7 +20,11 @@ pub(crate) const PAGE_BYTES: usize = 4096;
 const SLAB_BYTES: usize = 32 << 20;
 
 /// The source of chunks.
-pub(crate) struct Ground(Mutex<Slabs>);
+pub(crate) struct Ground {
+    slabs: Mutex<Slabs>,
+    /// Whether single pages of ours can be given back: the system's are not larger.
+    small_pages: AtomicBool,
+}
 
 struct Slabs {
     slabs: Vec<NonNull<u8>>,
@@ -32,21 +38,25 @@ unsafe impl Send for Slabs {}
 
 impl Ground {
     pub(crate) fn new() -> Ground {
-        Ground(Mutex::new(Slabs {
-            slabs: Vec::new(),
-            used: SLAB_BYTES,
-            returned: Vec::new(),
-        }))
+        Ground {
+            slabs: Mutex::new(Slabs {
+                slabs: Vec::new(),
+                used: SLAB_BYTES,
+                returned: Vec::new(),
+            }),
+            small_pages: AtomicBool::new(false),
+        }
     }
 
     /// A chunk of zeroes that holds no memory yet. The lock is held for a system call once per slab.
     pub(crate) fn take(&self) -> NonNull<u8> {
-        let mut slabs = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut slabs = self.slabs.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(chunk) = slabs.returned.pop() {
             return chunk;
         }
         if slabs.used == SLAB_BYTES {
             let slab = map_slab();
+            self.small_pages.store(has_small_pages(slab), Relaxed);
             slabs.slabs.push(slab);
             slabs.used = 0;
         }
@@ -57,10 +67,20 @@ impl Ground {
         chunk
     }
 
-    /// Takes a chunk back that nobody refers to.
-    pub(crate) fn give_back(&self, chunk: NonNull<u8>) {
-        discard(chunk, CHUNK_BYTES);
-        let mut slabs = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+    /// Whether single pages of ours can be given back.
+    pub(crate) fn small_pages(&self) -> bool {
+        self.small_pages.load(Relaxed)
+    }
+
+    /// Takes a chunk back.
+    ///
+    /// # Safety
+    ///
+    /// The chunk came from here, and nobody refers to it.
+    pub(crate) unsafe fn give_back(&self, chunk: NonNull<u8>) {
+        // SAFETY: nobody refers to the chunk.
+        unsafe { discard(chunk, CHUNK_BYTES) };
+        let mut slabs = self.slabs.lock().unwrap_or_else(PoisonError::into_inner);
         slabs.returned.push(chunk);
     }
 }
@@ -74,22 +94,15 @@ impl Drop for Slabs {
     }
 }
 
-/// Gives the memory behind whole pages back to the system; they read as zeroes afterwards. On systems with larger
-/// pages than ours, only what covers whole pages of the system goes.
-pub(crate) fn discard(start: NonNull<u8>, bytes: usize) {
-    let page = rustix::param::page_size();
-    let lead = start.as_ptr().addr().next_multiple_of(page) - start.as_ptr().addr();
-    let Some(length) = bytes.checked_sub(lead).map(|rest| rest - rest % page) else {
-        return;
-    };
-    if length == 0 {
-        return;
-    }
-    // SAFETY: `lead` is less than `bytes`, the length of what starts here.
-    let start = unsafe { start.add(lead) };
-    // SAFETY: the range lies within one of our private anonymous mappings and holds nothing that is in use. A failure
-    // only keeps the memory.
-    let _ = unsafe { madvise(start.as_ptr().cast(), length, Advice::LinuxDontNeed) };
+/// Gives the memory behind whole pages back to the system; they read as zeroes afterwards.
+///
+/// # Safety
+///
+/// The range lies within one mapping of a ground and holds nothing that is in use. On a system with larger pages than
+/// [`PAGE_BYTES`] it consists of whole ones.
+pub(crate) unsafe fn discard(start: NonNull<u8>, bytes: usize) {
+    // SAFETY: by the caller's word. A failure only keeps the memory.
+    let _ = unsafe { madvise(start.as_ptr().cast(), bytes, Advice::LinuxDontNeed) };
 }
 
 fn map_slab() -> NonNull<u8> {
@@ -112,4 +125,12 @@ fn map_slab() -> NonNull<u8> {
     // SAFETY: the mapping was just made. Kernels without huge pages refuse, and need not be told.
     let _ = unsafe { madvise(slab.as_ptr().cast(), SLAB_BYTES, Advice::LinuxNoHugepage) };
     slab
+}
+
+/// Whether the system's pages are not larger than ours: a larger one would not begin at the second of ours.
+fn has_small_pages(slab: NonNull<u8>) -> bool {
+    // SAFETY: within the slab.
+    let second = unsafe { slab.add(PAGE_BYTES) };
+    // SAFETY: this advice changes nothing.
+    unsafe { madvise(second.as_ptr().cast(), PAGE_BYTES, Advice::Normal) }.is_ok()
 }

@@ -4,14 +4,101 @@
 //! the arena go, then, once no prefetcher can be reading them, chunks, segments and directory, all in slices. Nothing
 //! here needs a latch: the arena belongs to the table alone, which is why it is not the shard's.
 
-use crate::arena::ground::Ground;
-use crate::gate::limbo::Block;
+use std::fmt;
+use std::sync::Arc;
 
 use super::Table;
 use super::directory::Directory;
+use crate::arena::ground::Ground;
+use crate::gate::limbo::Block;
+use crate::spine::Spine;
 
 /// Work units that giving a chunk to the system counts for: about as long as dropping this many small values.
 const CHUNK_UNITS: usize = 64;
+
+/// A table that was emptied, waiting to be freed in slices.
+#[derive(Default)]
+pub struct Dropped(Option<Waiting>);
+
+struct Waiting {
+    spine: Arc<Spine>,
+    remains: Box<Remains>,
+    /// The gates when the table had just lost its root.
+    stamp: Box<[u32]>,
+}
+
+impl Dropped {
+    /// `table` has just lost its root.
+    pub(crate) fn new(spine: &Arc<Spine>, table: Table) -> Dropped {
+        Dropped(Some(Waiting {
+            stamp: spine.gates.stamp(),
+            spine: Arc::clone(spine),
+            remains: Box::new(Remains {
+                table,
+                slot: 0,
+                bucket: 0,
+            }),
+        }))
+    }
+
+    /// Entries in it.
+    pub fn len(&self) -> usize {
+        self.0
+            .as_ref()
+            .map_or(0, |waiting| waiting.remains.table.len)
+    }
+
+    /// Whether there were no entries in it.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Frees up to about `budget` values; true when nothing is left. False with work undone may also mean that some
+    /// worker has not left its gate since the flush: try again later.
+    pub fn free_some(&mut self, budget: usize) -> bool {
+        let Some(waiting) = &mut self.0 else {
+            return true;
+        };
+        let mut left = budget.max(1);
+        if !waiting.remains.drop_values(&mut left) {
+            return false;
+        }
+        if !waiting.spine.gates.all_left_since(&waiting.stamp) {
+            return false;
+        }
+        // SAFETY: the values are dropped, and everybody has been outside since the table lost its root.
+        let done = unsafe { waiting.remains.free_memory(&waiting.spine.ground, left) };
+        if done {
+            self.0 = None;
+        }
+        done
+    }
+}
+
+impl Drop for Dropped {
+    fn drop(&mut self) {
+        let Some(Waiting {
+            spine, mut remains, ..
+        }) = self.0.take()
+        else {
+            return;
+        };
+        let mut everything = usize::MAX;
+        let dropped = remains.drop_values(&mut everything);
+        debug_assert!(dropped, "the budget was everything");
+        spine.limbo.retire(Block::Table(remains));
+        // Usually nobody is inside, and then this frees it at once.
+        spine.limbo.collect();
+    }
+}
+
+impl fmt::Debug for Dropped {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Dropped")
+            .field("len", &self.len())
+            .finish_non_exhaustive()
+    }
+}
 
 /// A table without a root.
 pub(crate) struct Remains {
@@ -23,19 +110,6 @@ pub(crate) struct Remains {
 }
 
 impl Remains {
-    pub(crate) fn new(table: Table) -> Remains {
-        Remains {
-            table,
-            slot: 0,
-            bucket: 0,
-        }
-    }
-
-    /// Entries that the table had.
-    pub(crate) fn len(&self) -> usize {
-        self.table.len
-    }
-
     /// Bytes that are not freed yet, about.
     pub(crate) fn bytes(&self) -> usize {
         self.table.table_bytes() + self.table.arena.page_bytes() + self.table.external
@@ -43,7 +117,7 @@ impl Remains {
 
     /// Drops ropes and long keys for up to `budget` units (entries looked at, chunks dropped); takes what it used from
     /// the budget. True when none are left.
-    pub(crate) fn drop_values(&mut self, budget: &mut usize) -> bool {
+    fn drop_values(&mut self, budget: &mut usize) -> bool {
         let slots = self.table.slots();
         while self.table.external > 0 && self.slot < slots.len() {
             let directory = self.table.directory();
@@ -83,7 +157,8 @@ impl Remains {
     /// All values are dropped, and every worker has been outside its gate since the table lost its root.
     pub(crate) unsafe fn free_memory(&mut self, ground: &Ground, budget: usize) -> bool {
         let chunks = (budget / CHUNK_UNITS).max(1);
-        if !self.table.arena.give_back(ground, chunks) {
+        // SAFETY: nobody looks at the table any more.
+        if !unsafe { self.table.arena.give_back(ground, chunks) } {
             return false;
         }
         let (directory, slots) = (self.table.directory(), self.table.slots());

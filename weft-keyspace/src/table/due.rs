@@ -4,7 +4,7 @@
 //! the bounds on the way back. Invariant: a bound is renewed only after everything below it was looked at.
 
 use super::bucket::Bucket;
-use super::{Context, Found, Place, Table};
+use super::{Context, Found, Occupied, Place, Table};
 use crate::entry::RawEntry;
 use crate::expiry::{Due16, Due32, tick, tick_start_ms};
 use crate::position::Position;
@@ -45,7 +45,12 @@ impl Table {
         &mut self,
         context: Context<'_>,
         walk: &mut DueWalk,
-    ) -> Option<(Position, Found)> {
+    ) -> Option<Occupied<'_>> {
+        let (position, found) = self.find_due(context, walk)?;
+        Some(Occupied::new(self, position, found))
+    }
+
+    fn find_due(&mut self, context: Context<'_>, walk: &mut DueWalk) -> Option<(Position, Found)> {
         if self.due > context.now {
             walk.at = None;
             return None;
@@ -114,10 +119,7 @@ impl Table {
                 continue;
             };
             if deadline <= walk.now_ms {
-                let place = Place::Bucket {
-                    bucket: number as u32,
-                    slot,
-                };
+                let place = Place::new(number, slot);
                 return Some(Table::found(context, handle, entry, place));
             }
             let due = Due16::new(tick(deadline), context.now);
@@ -135,7 +137,7 @@ impl Table {
                 let found = Found {
                     handle,
                     entry,
-                    place: Place::Stash,
+                    place: Place::STASH,
                 };
                 due.then_some((Position::from_bits(bits), found))
             })

@@ -111,11 +111,6 @@ impl Table {
             }
         }
     }
-
-    pub(super) fn look_at(&self, handle: u32) -> Entry<'_> {
-        // SAFETY: live while the table is borrowed.
-        unsafe { Entry::new(self.entry(handle), self.arena.slot_bytes(handle)) }
-    }
 }
 
 /// A random number below `bound`, which is not 0.
