@@ -258,6 +258,39 @@ fn an_idle_server_sleeps() {
     assert!((1..=15).contains(&ticks), "{ticks} ticks");
 }
 
+fn resident_bytes(client: &mut Client) -> u64 {
+    info_field(client, "used_memory_rss").parse().unwrap()
+}
+
+#[test]
+fn memory_goes_back_to_the_system() {
+    const VALUES: usize = 64;
+    let server = Server::start(&[]);
+    let mut client = server.connect();
+    let empty = resident_bytes(&mut client);
+    let value = "v".repeat(1 << 20);
+    for number in 0..VALUES {
+        set(&mut client, &format!("large:{number}"), &value);
+    }
+    for number in 0..100_000 {
+        client.send(format!(
+            "SET small:{number} 0123456789012345678901234567890123456789\r\n"
+        ));
+    }
+    client.expect("+OK\r\n".repeat(100_000).as_bytes());
+    assert!(resident_bytes(&mut client) > empty + (VALUES as u64) * (1 << 20));
+    client.ask("FLUSHALL", "+OK\r\n");
+    let deadline = Instant::now() + PATIENCE;
+    while resident_bytes(&mut client) > empty + (8 << 20) {
+        assert!(
+            Instant::now() < deadline,
+            "{} -> {}",
+            empty,
+            resident_bytes(&mut client)
+        );
+    }
+}
+
 #[test]
 fn many_clients_come_and_go() {
     let server = Server::start(&[]);
