@@ -442,6 +442,7 @@ pub(crate) fn prefetch_entry(spine: &Spine, inside: &GateGuard<'_>, db: usize, p
             let address = unsafe { arena::address_hint(map, bucket.handle(slot)) };
             prefetch(address);
             prefetch(address.wrapping_add(64));
+            prefetch(address.wrapping_add(128));
             any = true;
         }
         any
