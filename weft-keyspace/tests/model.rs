@@ -732,7 +732,7 @@ fn far_deadlines_are_found_when_their_time_comes() {
     let keyspace = &subject.keyspace;
     let mut shard = keyspace.latch(0);
     shard.clamp_now(START_MS);
-    let days = [1, 2, 30, 400, 10_000];
+    let days = [1, 2, 30, 400, 5000];
     for day in days {
         let key = format!("day:{day}");
         let position = keyspace.position(key.as_bytes());
