@@ -335,6 +335,47 @@ impl Arena {
         Block::Map(self.map, self.map_capacity)
     }
 
+    /// Checks that lists, records and counts agree: for tests.
+    pub(crate) fn verify(&self) {
+        let (mut entry_bytes, mut page_bytes, mut resident) = (0, 0, 0);
+        let mut pages_of = vec![0; self.classes.len()];
+        for (number, run) in self.runs.iter().enumerate() {
+            assert_eq!(run.resident & !run.free, 0);
+            resident += run.resident.count_ones() as usize;
+            page_bytes += run.resident.count_ones() as usize * PAGE_BYTES;
+            for page in 0..RUN_PAGES {
+                let record = &self.pages[number * RUN_PAGES as usize + page as usize];
+                let is_free = run.free >> page & 1 != 0;
+                assert!(!is_free || record.class == 0);
+                page_bytes += if is_free { 0 } else { PAGE_BYTES };
+                if record.class != 0 && (record.class <= SMALL_UNITS || page == 0) {
+                    assert!(record.live > 0, "empty pages are free");
+                    entry_bytes += usize::from(record.live) * usize::from(record.class) * UNIT;
+                    pages_of[usize::from(record.class)] += 1;
+                }
+            }
+        }
+        assert_eq!(resident, self.resident_free);
+        assert_eq!(
+            (entry_bytes, page_bytes),
+            (self.entry_bytes, self.page_bytes)
+        );
+        for (class, (record, pages)) in self.classes.iter().zip(pages_of).enumerate() {
+            assert_eq!(record.pages, pages);
+            let (mut page, mut previous) = (record.head, NONE);
+            while page != NONE {
+                let entry = &self.pages[page as usize];
+                assert_eq!(
+                    (usize::from(entry.class), entry.previous),
+                    (class, previous)
+                );
+                let room = page_units(entry.class) / entry.class;
+                assert!(entry.live < room, "full pages are in no list");
+                (previous, page) = (page, entry.next);
+            }
+        }
+    }
+
     /// The class to take a slot of `units` from: its own, or a slightly larger one with room while this arena is small
     /// in it. Otherwise values of many sizes would each hold a page of their own in each of hundreds of shards.
     fn class_for(&mut self, units: u16) -> u16 {

@@ -23,7 +23,7 @@ use crate::keyspace::{Memory, Rng};
 use crate::latch::Guarded;
 use crate::position::Position;
 use crate::spine::Spine;
-use crate::table::{Context, Databases, Dropped, DueWalk, Occupied, Table};
+use crate::table::{Context, Databases, Dropped, Occupied, Table};
 use capture::Capture;
 pub use capture::{PreImage, Prior};
 
@@ -274,12 +274,11 @@ impl Shard {
     ) -> ExpireProgress {
         let now_ms = self.clamp_now(now_ms);
         let mut progress = ExpireProgress::default();
-        let start = self.databases.start();
         let Some((context, table)) = self.databases.table_mut(db, tick(now_ms)) else {
             return progress;
         };
         let buckets = max.saturating_mul(BUCKETS_PER_REMOVAL);
-        let mut walk = DueWalk::new(now_ms, start, buckets);
+        let mut walk = table.due_walk(context, now_ms, buckets);
         while progress.removed < max
             && let Some(occupied) = table.next_due(context, &mut walk)
         {
@@ -292,9 +291,11 @@ impl Shard {
             self.garbage.extend(value.filter(is_large));
             progress.removed += 1;
         }
+        progress.more = table.end_walk(context, &walk);
+        // Bounds are coarse: what they call due now was looked at and is due later.
+        let least = if progress.more { 0 } else { now_ms + 1 };
+        progress.next_due_ms = table.next_due_ms().map(|due| due.max(least));
         self.databases.publish(db);
-        progress.more = !walk.is_done();
-        progress.next_due_ms = self.next_due_ms(db);
         progress
     }
 
@@ -358,6 +359,18 @@ impl Shard {
     /// Memory of this shard.
     pub fn memory(&self) -> Memory {
         self.databases.memory()
+    }
+
+    /// Checks all invariants of a database here: for tests.
+    ///
+    /// # Panics
+    ///
+    /// When one does not hold.
+    #[doc(hidden)]
+    pub fn verify(&self, db: usize) {
+        if let Some(table) = self.databases.table(db) {
+            table.verify(self.databases.context(db, tick(self.now)));
+        }
     }
 
     pub(crate) fn databases_mut(&mut self) -> &mut Databases {
