@@ -2,7 +2,7 @@
 //!
 //! Compared are arity, flags, first and last key and step, ACL categories, tips, key specs and subcommands; and
 //! arguments (names, types, tokens, flags, nesting), since, group, deprecation, the versions of the history and the
-//! O(...) terms of the complexity. Summaries, notes and other sentences are each server's own words.
+//! first O(...) term of the complexity. Summaries, notes and other sentences are each server's own words.
 
 use std::collections::BTreeSet;
 
@@ -209,8 +209,8 @@ fn compare_docs(name: &str, reference: &Wire, subject: &Wire, told: &mut Compari
     tell(
         name,
         "complexity",
-        &complexity_terms(reference),
-        &complexity_terms(subject),
+        &complexity_term(reference),
+        &complexity_term(subject),
         told,
     );
     tell(
@@ -345,28 +345,20 @@ fn history(of: &Wire) -> Vec<String> {
         .collect()
 }
 
-/// The O(...) terms of a complexity, sorted: its shape without the sentences around it.
-fn complexity_terms(of: &Wire) -> Vec<String> {
-    let text = text(of, "complexity").unwrap_or_default();
-    let mut terms = Vec::new();
-    let mut rest = text.as_str();
-    while let Some(start) = rest.find("O(") {
-        let mut depth = 0;
-        let end = rest[start..].char_indices().find_map(|(place, c)| {
-            match c {
-                '(' => depth += 1,
-                ')' => depth -= 1,
-                _ => return None,
-            }
-            (depth == 0).then_some(start + place + 1)
-        });
-        let end = end.unwrap_or(rest.len());
-        terms.push(rest[start..end].to_owned());
-        rest = &rest[end..];
-    }
-    terms.sort();
-    terms.dedup();
-    terms
+/// The first O(...) term of a complexity: its shape without the sentences around it.
+fn complexity_term(of: &Wire) -> Option<String> {
+    let text = text(of, "complexity")?;
+    let rest = &text[text.find("O(")?..];
+    let mut depth = 0;
+    let end = rest.char_indices().find_map(|(place, c)| {
+        match c {
+            '(' => depth += 1,
+            ')' => depth -= 1,
+            _ => return None,
+        }
+        (depth == 0).then_some(place + 1)
+    });
+    Some(rest[..end.unwrap_or(rest.len())].to_owned())
 }
 
 #[cfg(test)]
@@ -375,7 +367,7 @@ mod tests {
     use crate::wire::Kind;
 
     #[test]
-    fn the_shape_of_a_complexity_is_its_terms() {
+    fn the_shape_of_a_complexity_is_its_first_term() {
         let docs = |text: &str| {
             Wire::Sequence(
                 Kind::Map,
@@ -385,14 +377,12 @@ mod tests {
                 ],
             )
         };
+        let term = |text: &str| complexity_term(&docs(text));
         assert_eq!(
-            complexity_terms(&docs("O(log(N)+M) here, O(1) there, O(1)")),
-            ["O(1)", "O(log(N)+M)"]
+            term("O(log(N)+M) here, O(1) there"),
+            Some("O(log(N)+M)".to_owned())
         );
-        assert_eq!(
-            complexity_terms(&docs("Depends on the script")),
-            Vec::<String>::new()
-        );
-        assert_eq!(complexity_terms(&docs("O(broken")), ["O(broken"]);
+        assert_eq!(term("Depends on the script"), None);
+        assert_eq!(term("O(broken"), Some("O(broken".to_owned()));
     }
 }

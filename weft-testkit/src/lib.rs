@@ -3,12 +3,14 @@
 //! Order of reading: `oracle` and `server` bring the processes, `door` and its kinds lead to one, `wire` and `literal` are replies
 //! as bytes and as text. `case_file` and `case_run` play written cases through every door; `command_table`,
 //! `generator`, `rules`, `comparison`, `state` and `differential` make and judge random runs; `command_docs` compares
-//! what the servers say about their commands. It knows no internals of the product: it judges bytes.
+//! what the servers say about their commands, `clients` runs other people's clients,
+//! `throughput` measures. It knows no internals of the product: it judges bytes.
 
 #![forbid(unsafe_code)]
 
 pub mod case_file;
 pub mod case_run;
+pub mod clients;
 pub mod command_docs;
 pub mod command_table;
 pub mod comparison;
@@ -29,4 +31,5 @@ pub mod rules;
 pub mod server;
 pub mod socket_door;
 pub mod state;
+pub mod throughput;
 pub mod wire;

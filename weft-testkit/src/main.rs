@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use weft_testkit::case_file::CaseFile;
 use weft_testkit::case_run::{self, Explained};
+use weft_testkit::clients::{self, Verdict};
 use weft_testkit::command_docs;
 use weft_testkit::delivery::Delivery;
 use weft_testkit::deviations::Deviations;
@@ -20,7 +21,9 @@ use weft_testkit::folder;
 use weft_testkit::oracle::Oracles;
 use weft_testkit::record;
 use weft_testkit::rules::not_generated;
+use weft_testkit::server::Server;
 use weft_testkit::socket_door::SocketDoor;
+use weft_testkit::throughput::{self, Contender};
 
 mod arguments;
 
@@ -43,6 +46,10 @@ weft-testkit COMMAND [OPTIONS]
       --delivery NAME       as above; default: each
   record FILE ...         fill the replies of case files in from the reference
   command-docs            COMMAND INFO and COMMAND DOCS of every command that the server has, against the reference
+  clients                 redis-cli, redis-benchmark, redis-py, ioredis and node-redis against the server
+  pages [--check]         write the pages under docs/ that are made from tables, or check that they are up to date
+  throughput              redis-benchmark and memory, beside the reference
+      --rounds N            rounds, of which the median counts (3)
 
 Options of all commands:
       --subject PATH        the server under test: a path, redis8 or redis70 (default: weft-server beside this program)
@@ -64,6 +71,9 @@ fn main() -> ExitCode {
         "differential" => run_differential(&arguments),
         "cases" => run_cases(&arguments),
         "command-docs" => run_command_docs(&arguments),
+        "clients" => run_clients(&arguments),
+        "pages" => run_pages(&arguments),
+        "throughput" => run_throughput(&arguments),
         "record" => run_record(&arguments),
         "" | "help" => {
             print!("{USAGE}");
@@ -330,6 +340,97 @@ fn run_record(arguments: &Arguments) -> Result<bool, KitError> {
         println!("{}: {} cases recorded", path.display(), file.cases.len());
     }
     Ok(true)
+}
+
+fn run_clients(arguments: &Arguments) -> Result<bool, KitError> {
+    let contest = Contest::of(arguments)?;
+    let subject = contest
+        .subject
+        .ok_or_else(|| KitError::Missing("clients need the socket door".to_owned()))?;
+    let oracles = Oracles::obtain();
+    let server = Server::start(&subject, &contest.arguments)?;
+    let (mut passed, mut failed, mut missing) = (0, 0, 0);
+    for (client, verdict) in clients::run(&server, &oracles) {
+        match verdict {
+            Verdict::Passed(checks) => {
+                passed += 1;
+                println!("{client}: {checks} checks passed");
+            }
+            Verdict::Failed(what) => {
+                failed += 1;
+                println!("{client}: FAILED\n{what}");
+            }
+            Verdict::Missing(why) => {
+                missing += 1;
+                println!("{client}: not to be had: {why}");
+            }
+        }
+    }
+    println!("clients: {passed} passed, {failed} failed, {missing} skipped");
+    Ok(failed == 0)
+}
+
+fn run_throughput(arguments: &Arguments) -> Result<bool, KitError> {
+    let contest = Contest::of(arguments)?;
+    let subject = contest
+        .subject
+        .ok_or_else(|| KitError::Missing("this needs the socket door".to_owned()))?;
+    let oracles = Oracles::obtain();
+    let benchmark = oracles
+        .redis_benchmark
+        .clone()
+        .ok_or_else(|| KitError::Missing(oracles.missing.join("; ")))?;
+    let contenders = [
+        Contender {
+            name: "weft",
+            program: subject,
+            arguments: contest.arguments,
+        },
+        Contender {
+            name: "reference",
+            program: contest.reference,
+            arguments: Vec::new(),
+        },
+    ];
+    throughput::run(&contenders, &benchmark, arguments.number("rounds", 3)?)?;
+    Ok(true)
+}
+
+/// Pages made from tables: path and text.
+fn pages() -> Vec<(PathBuf, String)> {
+    let docs = folder::workspace().join("docs");
+    vec![(
+        docs.join("configuration.md"),
+        weft_engine::config::reference_page(),
+    )]
+}
+
+fn run_pages(arguments: &Arguments) -> Result<bool, KitError> {
+    let check = arguments.one("check").is_some();
+    let mut stale = 0;
+    for (path, text) in pages() {
+        let place = path
+            .strip_prefix(folder::workspace())
+            .unwrap_or(&path)
+            .display()
+            .to_string();
+        if std::fs::read_to_string(&path).is_ok_and(|found| found == text) {
+            continue;
+        }
+        if check {
+            println!("{place}: is out of date; `cargo xtask pages` writes it anew");
+            stale += 1;
+        } else {
+            if let Some(folder) = path.parent() {
+                std::fs::create_dir_all(folder)
+                    .map_err(KitError::io(format!("make {}", folder.display())))?;
+            }
+            std::fs::write(&path, text).map_err(KitError::io(format!("write {place}")))?;
+            println!("{place}: written");
+        }
+    }
+    println!("pages: {} passed, {stale} failed", pages().len() - stale);
+    Ok(stale == 0)
 }
 
 fn run_command_docs(arguments: &Arguments) -> Result<bool, KitError> {

@@ -1,0 +1,253 @@
+//! What each task consists of.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Instant;
+
+use crate::report::Report;
+use crate::stage::{self, Counts, Outcome};
+use crate::tidy;
+
+/// The profile that CI builds and tests with.
+const PROFILE: &str = "ci";
+/// Random requests per family and door in every CI run.
+const REQUESTS_PER_FAMILY: &str = "10000";
+/// Requests per family of one pass of a soak.
+const SOAK_REQUESTS_PER_FAMILY: &str = "100000";
+
+/// The root of the checkout.
+pub(crate) fn root() -> PathBuf {
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    here.parent().unwrap_or(here).to_path_buf()
+}
+
+fn cargo(arguments: &[&str]) -> Command {
+    let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    command.args(arguments).current_dir(root());
+    command
+}
+
+fn target() -> PathBuf {
+    match std::env::var_os("CARGO_TARGET_DIR") {
+        Some(folder) => root().join(folder),
+        None => root().join("target"),
+    }
+}
+
+/// The test kit as the build stage made it.
+fn kit(arguments: &[&str]) -> Command {
+    kit_of(PROFILE, arguments)
+}
+
+fn kit_of(profile: &str, arguments: &[&str]) -> Command {
+    let mut command = Command::new(target().join(profile).join("weft-testkit"));
+    command.args(arguments).current_dir(root());
+    command
+}
+
+pub(crate) fn ci() -> bool {
+    let mut report = Report::new();
+    report.add(stage::run(
+        "format",
+        &mut cargo(&["fmt", "--all", "--check"]),
+    ));
+    report.add(tidy_stage());
+    let lints = [
+        "clippy",
+        "--workspace",
+        "--all-targets",
+        "--profile",
+        PROFILE,
+        "--quiet",
+        "--",
+        "-D",
+        "warnings",
+    ];
+    report.add(stage::run("lints", &mut cargo(&lints)));
+    tests(&mut report);
+    report.finish()
+}
+
+pub(crate) fn test() -> bool {
+    let mut report = Report::new();
+    tests(&mut report);
+    report.finish()
+}
+
+/// Build, unit tests, cases, random runs, clients. Nothing that follows the build makes sense without it.
+fn tests(report: &mut Report) {
+    let build = [
+        "build",
+        "--workspace",
+        "--bins",
+        "--profile",
+        PROFILE,
+        "--quiet",
+    ];
+    if !report.add(stage::run("build", &mut cargo(&build))) {
+        return;
+    }
+    report.add(stage::run("pages", &mut kit(&["pages", "--check"])));
+    report.add(unit());
+    report.add(loom());
+    report.add(stage::run("oracles", &mut kit(&["oracles"])));
+    report.add(stage::run("cases", &mut kit(&["cases"])));
+    report.add(stage::run("command docs", &mut kit(&["command-docs"])));
+    report.add(stage::run(
+        "differential",
+        &mut kit(&["differential", "--count", REQUESTS_PER_FAMILY]),
+    ));
+    report.add(stage::run("clients", &mut kit(&["clients"])));
+}
+
+/// Unit and integration tests of all crates, by nextest where it is installed.
+fn unit() -> Outcome {
+    let nextest = cargo(&["nextest", "--version"])
+        .output()
+        .is_ok_and(|output| output.status.success());
+    let mut command = if nextest {
+        cargo(&[
+            "nextest",
+            "run",
+            "--workspace",
+            "--cargo-profile",
+            PROFILE,
+            "--no-fail-fast",
+            "--status-level",
+            "fail",
+            "--final-status-level",
+            "slow",
+            "--show-progress",
+            "none",
+        ])
+    } else {
+        cargo(&[
+            "test",
+            "--workspace",
+            "--profile",
+            PROFILE,
+            "--no-fail-fast",
+            "--quiet",
+        ])
+    };
+    stage::run("unit", &mut command)
+}
+
+/// The models of lock-free code: the crates that have some are compiled once more, with loom's atomics.
+fn loom() -> Outcome {
+    let mut command = cargo(&["test", "--release", "--lib", "--quiet"]);
+    for name in tidy::crates_with_loom(&root()) {
+        command.args(["-p", &name]);
+    }
+    command.args(["--", "loom"]);
+    command
+        .env("RUSTFLAGS", "--cfg loom")
+        .env("CARGO_TARGET_DIR", target().join("loom"));
+    stage::run("loom", &mut command)
+}
+
+fn tidy_stage() -> Outcome {
+    println!("\n== tidy");
+    let start = Instant::now();
+    let (checks, complaints) = tidy::check(&root());
+    complaints
+        .iter()
+        .for_each(|complaint| println!("{complaint}"));
+    let failed = complaints.len();
+    println!("tidy: {checks} files looked at, {failed} complaints");
+    Outcome {
+        name: "tidy",
+        succeeded: failed == 0,
+        counts: Counts {
+            passed: 0,
+            failed,
+            skipped: 0,
+        },
+        elapsed: start.elapsed(),
+    }
+}
+
+pub(crate) fn tidy_alone() -> bool {
+    let tidy = tidy_stage().succeeded;
+    let pages = kit_after_build(PROFILE, &["pages", "--check"]);
+    tidy && pages
+}
+
+pub(crate) fn pages() -> bool {
+    kit_after_build(PROFILE, &["pages"])
+}
+
+fn kit_after_build(profile: &str, arguments: &[&str]) -> bool {
+    let build = [
+        "build",
+        "--workspace",
+        "--bins",
+        "--profile",
+        profile,
+        "--quiet",
+    ];
+    stage::run("build", &mut cargo(&build)).succeeded
+        && stage::run("kit", &mut kit_of(profile, arguments)).succeeded
+}
+
+pub(crate) fn bench(names: &[&str]) -> bool {
+    let mut benches = cargo(&["bench", "--workspace", "--benches", "--quiet"]);
+    if let [name] = names {
+        benches.args(["--", name]);
+    }
+    let benches = stage::run("benches", &mut benches).succeeded;
+    benches && kit_after_build("release", &["throughput"])
+}
+
+pub(crate) fn soak(minutes: u64) -> bool {
+    let mut report = Report::new();
+    if !report.add(stage::run(
+        "build",
+        &mut cargo(&["build", "--workspace", "--bins", "--profile", PROFILE]),
+    )) {
+        return report.finish();
+    }
+    let end = Instant::now() + std::time::Duration::from_secs(minutes * 60);
+    let since = std::time::SystemTime::now()
+        .duration_since(std::time::UNIX_EPOCH)
+        .unwrap_or_default();
+    let mut seed = since.as_secs();
+    while Instant::now() < end {
+        let arguments = [
+            "differential",
+            "--count",
+            SOAK_REQUESTS_PER_FAMILY,
+            "--seed",
+            &seed.to_string(),
+        ];
+        report.add(stage::run("differential", &mut kit(&arguments)));
+        seed += 1;
+    }
+    fuzz(minutes, &mut report);
+    report.finish()
+}
+
+/// Each fuzz target for its share of the minutes.
+fn fuzz(minutes: u64, report: &mut Report) {
+    let list = cargo(&["fuzz", "list"])
+        .env("RUSTC_BOOTSTRAP", "1")
+        .output();
+    let Some(list) = list.ok().filter(|output| output.status.success()) else {
+        println!(
+            "the fuzz targets are left out: cargo-fuzz is not installed (`cargo install cargo-fuzz`)"
+        );
+        return;
+    };
+    let targets: Vec<String> = String::from_utf8_lossy(&list.stdout)
+        .lines()
+        .map(str::to_owned)
+        .collect();
+    let seconds = minutes * 60 / targets.len().max(1) as u64;
+    for target in targets {
+        let time = format!("-max_total_time={seconds}");
+        let mut command = cargo(&["fuzz", "run", &target, "--", &time, "-rss_limit_mb=2048"]);
+        // The sanitizers' flags are admitted on a stable compiler by this variable alone.
+        command.env("RUSTC_BOOTSTRAP", "1");
+        report.add(stage::run("fuzz", &mut command));
+    }
+}
