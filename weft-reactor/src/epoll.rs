@@ -15,6 +15,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 use std::time::Duration;
 
+use rustix::buffer::spare_capacity;
 use rustix::event::Timespec;
 use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
 use rustix::io::Errno;
@@ -55,6 +56,11 @@ pub struct EpollDriver {
     ended: Vec<(ConnectionId, Ending)>,
     /// Empty outputs with a buffer, exchanged for full ones in `send`.
     spare_outputs: Vec<Output>,
+    /// Memory for the next list of `outgoing` or `receive_again`.
+    spare_list: Vec<ConnectionId>,
+    /// Memory for a filtered connection's wire bytes, while it sends.
+    spare_wire: Vec<u8>,
+    spin_ns: u64,
     turn_started_ns: u64,
     report: TurnReport,
 }
@@ -91,10 +97,14 @@ struct State {
     releasing: bool,
 }
 
-impl State {
-    /// Bytes may be delivered.
-    fn open_for_input(&self) -> bool {
-        !(self.paused || self.input_ended || self.close_after_flush || self.releasing)
+impl Connection {
+    fn wants_input(&self) -> bool {
+        let state = &self.state;
+        if state.close_after_flush {
+            // A filter in its handshake holds the last output back until it has heard from its peer.
+            return self.filter.is_some() && !self.output.is_empty() && !state.input_ended;
+        }
+        !(state.paused || state.input_ended || state.releasing)
     }
 }
 
@@ -153,6 +163,9 @@ impl EpollDriver {
             receive_again: Vec::new(),
             ended: Vec::new(),
             spare_outputs: Vec::new(),
+            spare_list: Vec::new(),
+            spare_wire: Vec::new(),
+            spin_ns: 0,
             turn_started_ns: monotonic_ns(),
             report: TurnReport::default(),
         })
@@ -269,9 +282,8 @@ impl Driver for EpollDriver {
             && connection.state.paused
         {
             connection.state.paused = false;
-            if connection.state.readable && !connection.state.in_receive_again {
-                connection.state.in_receive_again = true;
-                self.receive_again.push(id);
+            if connection.state.readable {
+                self.plan_receive(id);
             }
         }
     }
@@ -288,8 +300,12 @@ impl Driver for EpollDriver {
             Close::AfterFlush => {
                 connection.state.close_after_flush = true;
                 connection.state.releasing = false;
+                let receives_on = connection.state.readable && connection.filter.is_some();
                 if !connection.state.backed_up {
                     self.plan_output(id);
+                }
+                if receives_on {
+                    self.plan_receive(id);
                 }
             }
         }
@@ -311,6 +327,10 @@ impl Driver for EpollDriver {
         self.connections.len()
     }
 
+    fn set_spin(&mut self, spin: Duration) {
+        self.spin_ns = u64::try_from(spin.as_nanos()).unwrap_or(u64::MAX);
+    }
+
     fn waker(&self) -> Waker {
         self.bell.waker()
     }
@@ -330,7 +350,8 @@ impl Driver for EpollDriver {
             }
         };
         self.report.events = events.len() as u32;
-        let leftovers = std::mem::take(&mut self.receive_again);
+        let next_list = std::mem::take(&mut self.spare_list);
+        let leftovers = std::mem::replace(&mut self.receive_again, next_list);
 
         if notified {
             handler.woken(self);
@@ -360,7 +381,7 @@ impl Driver for EpollDriver {
 }
 
 impl EpollDriver {
-    /// Fills `events`, sleeping if there is nothing else to do. True: the waker was used.
+    /// Fills `events`, spinning and then sleeping if there is nothing else to do. True: the waker was used.
     fn wait(&mut self, events: &mut Vec<Event>, timeout: Option<Duration>) -> io::Result<bool> {
         let left_over =
             !(self.receive_again.is_empty() && self.outgoing.is_empty() && self.ended.is_empty());
@@ -369,48 +390,62 @@ impl EpollDriver {
             Some(timeout) => u64::try_from(timeout.as_nanos()).unwrap_or(u64::MAX),
             None => u64::MAX,
         };
+        events.clear();
+        if patience_ns > 0 && self.spin_ns > 0 && self.spin(events, patience_ns)? {
+            patience_ns = 0;
+        }
         let mut fell_asleep_ns = 0;
         if patience_ns > 0 {
             fell_asleep_ns = monotonic_ns();
-            let deadlines = [self.timers.next_deadline_ns(), self.accept_again_ns];
-            if let Some(deadline) = deadlines.into_iter().flatten().min() {
+            if let Some(deadline) = self.next_deadline_ns() {
                 patience_ns = patience_ns.min(deadline.saturating_sub(fell_asleep_ns));
             }
         }
         let sleeps = patience_ns > 0 && self.bell.flag.prepare_sleep();
-        let patience = match patience_ns {
-            _ if !sleeps => Some(Timespec {
-                tv_sec: 0,
-                tv_nsec: 0,
-            }),
-            u64::MAX => None,
-            // Rounded up to milliseconds by the system call, so that it never returns early.
-            _ => Some(Timespec {
-                tv_sec: (patience_ns / 1_000_000_000).min(PATIENCE_SECONDS_MAX) as i64,
-                tv_nsec: (patience_ns % 1_000_000_000) as i64,
-            }),
+        let result = if events.is_empty() {
+            let patience = if sleeps { patience_ns } else { 0 };
+            wait_for_events(&self.epoll, events, patience)
+        } else {
+            Ok(())
         };
-        events.clear();
-        let result = epoll::wait(
-            &self.epoll,
-            rustix::buffer::spare_capacity(events),
-            patience.as_ref(),
-        );
         let notified = self.bell.flag.wake_up();
         self.turn_started_ns = monotonic_ns();
         if sleeps {
             self.report.asleep_ns = self.turn_started_ns - fell_asleep_ns;
         }
         match result {
-            Ok(_) | Err(Errno::INTR) => Ok(notified),
+            Ok(()) => Ok(notified),
             Err(error) => {
                 if notified {
                     // Told again next time.
                     self.bell.flag.notify();
                 }
-                Err(error.into())
+                Err(error)
             }
         }
+    }
+
+    /// Looks for events again and again, for at most the spinning time. True: there is something to do.
+    fn spin(&self, events: &mut Vec<Event>, patience_ns: u64) -> io::Result<bool> {
+        let deadline_ns = self.next_deadline_ns().unwrap_or(u64::MAX);
+        let mut now_ns = monotonic_ns();
+        let end_ns = now_ns.saturating_add(self.spin_ns.min(patience_ns));
+        while now_ns < end_ns {
+            wait_for_events(&self.epoll, events, 0)?;
+            if !events.is_empty() || self.bell.flag.is_notified() || deadline_ns <= now_ns {
+                return Ok(true);
+            }
+            std::hint::spin_loop();
+            now_ns = monotonic_ns();
+        }
+        Ok(false)
+    }
+
+    fn next_deadline_ns(&self) -> Option<u64> {
+        [self.timers.next_deadline_ns(), self.accept_again_ns]
+            .into_iter()
+            .flatten()
+            .min()
     }
 
     fn fire_timers<H: Handler<Self>>(&mut self, handler: &mut H) {
@@ -449,7 +484,23 @@ impl EpollDriver {
                     handler.accepted(self, id, socket, peer);
                 }
                 Err(Errno::AGAIN) => return,
-                Err(error @ (Errno::MFILE | Errno::NFILE | Errno::NOBUFS | Errno::NOMEM)) => {
+                // About the one connection that was not accepted: its network failed, or its peer gave up before it
+                // was taken (the list of accept(2)).
+                Err(
+                    Errno::CONNABORTED
+                    | Errno::HOSTDOWN
+                    | Errno::HOSTUNREACH
+                    | Errno::INTR
+                    | Errno::NETDOWN
+                    | Errno::NETUNREACH
+                    | Errno::NONET
+                    | Errno::NOPROTOOPT
+                    | Errno::OPNOTSUPP
+                    | Errno::PERM
+                    | Errno::PROTO,
+                ) => {}
+                // Descriptors or memory are short, or the listener itself is broken. Asking again at once would spin.
+                Err(error) => {
                     let resume_at_ns = self.turn_started_ns + ACCEPT_BACK_OFF_NS;
                     // Registered until now, so this does not fail.
                     let _ = epoll::delete(&self.epoll, accepting.listener.as_fd());
@@ -460,9 +511,6 @@ impl EpollDriver {
                     );
                     return handler.accept_failed(self, id, error.into());
                 }
-                // Anything else is about the one connection that was not accepted: its network failed or its peer gave
-                // up before it was taken.
-                Err(_) => {}
             }
         }
     }
@@ -564,6 +612,22 @@ impl EpollDriver {
                 Ending::Released(socket, filter) => handler.released(self, id, socket, filter),
             }
         }
+    }
+}
+
+/// Fills `events`, waiting for the first at most `patience_ns` (`u64::MAX`: for ever). An interruption is no event.
+fn wait_for_events(epoll: &OwnedFd, events: &mut Vec<Event>, patience_ns: u64) -> io::Result<()> {
+    let patience = match patience_ns {
+        u64::MAX => None,
+        // The system call waits in milliseconds and this is rounded up to them, so that it never returns early.
+        _ => Some(Timespec {
+            tv_sec: (patience_ns / 1_000_000_000).min(PATIENCE_SECONDS_MAX) as i64,
+            tv_nsec: (patience_ns % 1_000_000_000) as i64,
+        }),
+    };
+    match epoll::wait(epoll, spare_capacity(events), patience.as_ref()) {
+        Ok(_) | Err(Errno::INTR) => Ok(()),
+        Err(error) => Err(error.into()),
     }
 }
 
