@@ -177,8 +177,9 @@ impl Subject {
         };
         match op {
             Op::SetInt(value, change) => {
-                let existed =
-                    shard.set(db, position, key, NewValue::Int(value), as_change(&change));
+                let existed = shard
+                    .set(db, position, key, NewValue::Int(value), as_change(&change))
+                    .is_some();
                 assert_eq!(existed, existing.is_some());
                 let deadline = deadline_after(&change);
                 let value = Value::Int(value);
