@@ -1,12 +1,13 @@
 //! The driver for epoll: readiness turned into completions.
 //!
 //! Every connection is registered once, edge-triggered, for input and hang-up; whether it is readable is remembered
-//! here, so pausing, resuming and bounded shares cost no system call. Interest in output is registered when the kernel
-//! first refuses bytes and then stays.
+//! here, so pausing, resuming and bounded shares cost no system call (in throughput, edges and levels measure the same).
+//! Interest in output is registered when the kernel first refuses bytes and then stays.
 //!
 //! Invariants: a connection that is open, wants bytes, and is known to be readable, is in `receive_again` or about to be
 //! received from; one with output it has not tried to send is in `outgoing`; one that ended is in `ended` once.
 
+mod accept;
 mod receive;
 mod send;
 
@@ -19,19 +20,19 @@ use rustix::buffer::spare_capacity;
 use rustix::event::Timespec;
 use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
 use rustix::io::Errno;
-use rustix::net::{SocketFlags, acceptfrom_with};
 use weft_rope::Output;
 
 use crate::clock::monotonic_ns;
 use crate::connections::Connections;
 use crate::driver::{
-    Close, CloseReason, ConnectionId, Driver, DriverOptions, Handler, ListenerId, PeerAddress,
-    TimerId, TimerToken, TurnReport,
+    Close, CloseReason, ConnectionId, Driver, DriverOptions, Handler, ListenerId, TimerId,
+    TimerToken, TurnReport,
 };
 use crate::filter::{Filter, Filtered};
 use crate::listen::Listener;
 use crate::timers::Timers;
 use crate::wake::{Bell, Waker};
+use accept::Accepting;
 
 /// Drives connections with epoll.
 pub struct EpollDriver {
@@ -113,21 +114,9 @@ enum Ending {
     Released(OwnedFd, Option<Box<dyn Filter>>),
 }
 
-struct Accepting {
-    listener: Listener,
-    /// Set while descriptors or memory are short: not registered until then.
-    resume_at_ns: Option<u64>,
-}
-
 /// A connection's event tag is its id, whose upper half is at least 1. A listener's is its number, which has no upper
 /// half. This one's slot is no connection's.
 const BELL_TAG: u64 = u64::MAX;
-
-/// Connections accepted from one listener per turn.
-const ACCEPTS_PER_TURN: usize = 64;
-
-/// How long a listener rests after the process ran out of descriptors or memory.
-const ACCEPT_BACK_OFF_NS: u64 = 100_000_000;
 
 /// Outputs kept for `send` to exchange, each with a buffer of at most 64 KiB.
 const SPARE_OUTPUTS: usize = 64;
@@ -299,7 +288,6 @@ impl Driver for EpollDriver {
             Close::Now => self.finish(id, CloseReason::Local),
             Close::AfterFlush => {
                 connection.state.close_after_flush = true;
-                connection.state.releasing = false;
                 let receives_on = connection.state.readable && connection.filter.is_some();
                 if !connection.state.backed_up {
                     self.plan_output(id);
@@ -452,108 +440,6 @@ impl EpollDriver {
         let horizon = self.timers.horizon();
         while let Some(token) = self.timers.pop_due(self.turn_started_ns, horizon) {
             handler.timer(self, token);
-        }
-    }
-
-    fn register_listener(&self, id: ListenerId, listener: &Listener) -> io::Result<()> {
-        let tag = EventData::new_u64(u64::from(id.0));
-        Ok(epoll::add(
-            &self.epoll,
-            listener.as_fd(),
-            tag,
-            EventFlags::IN,
-        )?)
-    }
-
-    fn accept<H: Handler<Self>>(&mut self, handler: &mut H, id: ListenerId) {
-        for _ in 0..ACCEPTS_PER_TURN {
-            // A callback may have removed it.
-            let Some(Some(accepting)) = self.listeners.get_mut(id.0 as usize) else {
-                return;
-            };
-            match acceptfrom_with(
-                accepting.listener.as_fd(),
-                SocketFlags::CLOEXEC | SocketFlags::NONBLOCK,
-            ) {
-                Ok((socket, address)) => {
-                    self.report.accepts += 1;
-                    let peer = match address.map(std::net::SocketAddr::try_from) {
-                        Some(Ok(address)) => PeerAddress::Internet(address),
-                        _ => PeerAddress::Unix,
-                    };
-                    handler.accepted(self, id, socket, peer);
-                }
-                Err(Errno::AGAIN) => return,
-                // About the one connection that was not accepted: its network failed, or its peer gave up before it
-                // was taken (the list of accept(2)).
-                Err(
-                    Errno::CONNABORTED
-                    | Errno::HOSTDOWN
-                    | Errno::HOSTUNREACH
-                    | Errno::INTR
-                    | Errno::NETDOWN
-                    | Errno::NETUNREACH
-                    | Errno::NONET
-                    | Errno::NOPROTOOPT
-                    | Errno::OPNOTSUPP
-                    | Errno::PERM
-                    | Errno::PROTO,
-                ) => {}
-                // Descriptors or memory are short, or the listener itself is broken. Asking again at once would spin.
-                Err(error) => {
-                    let resume_at_ns = self.turn_started_ns + ACCEPT_BACK_OFF_NS;
-                    // Registered until now, so this does not fail.
-                    let _ = epoll::delete(&self.epoll, accepting.listener.as_fd());
-                    accepting.resume_at_ns = Some(resume_at_ns);
-                    self.accept_again_ns = Some(
-                        self.accept_again_ns
-                            .map_or(resume_at_ns, |at| at.min(resume_at_ns)),
-                    );
-                    return handler.accept_failed(self, id, error.into());
-                }
-            }
-        }
-    }
-
-    /// Registers the listeners whose rest is over.
-    fn accept_again<H: Handler<Self>>(&mut self, handler: &mut H) {
-        if self
-            .accept_again_ns
-            .is_none_or(|at| at > self.turn_started_ns)
-        {
-            return;
-        }
-        self.accept_again_ns = None;
-        for index in 0..self.listeners.len() {
-            let Some(Accepting {
-                listener,
-                resume_at_ns: Some(at),
-            }) = &self.listeners[index]
-            else {
-                continue;
-            };
-            let (id, mut at) = (ListenerId(index as u32), *at);
-            if at <= self.turn_started_ns {
-                match self.register_listener(id, listener) {
-                    Ok(()) => {
-                        self.listeners[index]
-                            .as_mut()
-                            .expect("still there")
-                            .resume_at_ns = None;
-                        continue;
-                    }
-                    Err(error) => {
-                        at = self.turn_started_ns + ACCEPT_BACK_OFF_NS;
-                        self.listeners[index]
-                            .as_mut()
-                            .expect("still there")
-                            .resume_at_ns = Some(at);
-                        handler.accept_failed(self, id, error);
-                    }
-                }
-            }
-            self.accept_again_ns =
-                Some(self.accept_again_ns.map_or(at, |earliest| earliest.min(at)));
         }
     }
 

@@ -21,6 +21,7 @@ on_every_driver! {
     a_reset_is_an_error
     a_reset_is_noticed_while_paused
     a_reset_is_noticed_while_backed_up
+    a_reset_of_a_connection_that_is_ending_is_no_error
     a_hang_up_is_noticed_while_paused_and_loses_nothing
     pausing_stops_at_once
     closing_now_is_the_last_word
@@ -317,6 +318,32 @@ fn a_reset_is_noticed_while_backed_up<D: NewDriver>() {
     assert_eq!(rig.io.pending_output(id), 0);
 }
 
+fn a_reset_of_a_connection_that_is_ending_is_no_error<D: NewDriver>() {
+    for close_locally in [true, false] {
+        let mut rig = Rig::<D>::new();
+        rig.seen.keep_open = true;
+        let (client, id) = rig.connect();
+        rig.send(id, &pattern(9, 32 << 20));
+        rig.turn(Some(Duration::ZERO));
+        let mut expected = Vec::new();
+        if close_locally {
+            rig.io.close(id, Close::AfterFlush);
+            expected.push(Happened::Closed(id, Reason::Local));
+        } else {
+            client.shutdown(Shutdown::Write).unwrap();
+            rig.until("the input ends", |seen| !seen.story(id).is_empty());
+            expected.push(Happened::EndOfInput(id));
+            expected.push(Happened::Closed(id, Reason::Peer));
+        }
+        assert!(rig.io.pending_output(id) > 0);
+        reset(client);
+        rig.until("it is closed", |seen| seen.closed() == 1);
+        let mut story = rig.seen.story(id);
+        story.retain(|happened| !matches!(happened, Happened::Sent(..)));
+        assert_eq!(story, expected);
+    }
+}
+
 fn a_hang_up_is_noticed_while_paused_and_loses_nothing<D: NewDriver>() {
     let mut rig = Rig::<D>::new();
     let (mut client, id) = rig.connect();
@@ -596,8 +623,12 @@ fn a_released_connection_goes_on_elsewhere<D: NewDriver>() {
     client.read_exact(&mut got).unwrap();
     assert_eq!(&got, b"between after");
     // The old driver hears nothing of it.
-    let report = rig.turn(Some(Duration::ZERO));
+    client.write_all(b"!").unwrap();
+    let report = rig.turn(Some(Duration::from_millis(20)));
     assert_eq!(report.events, 0);
+    other.until("the last byte arrives", |seen| {
+        seen.received(moved) == b"between after!"
+    });
 }
 
 fn a_released_connection_sends_what_it_owes_first<D: NewDriver>() {
@@ -667,6 +698,10 @@ fn a_removed_listener_refuses<D: NewDriver>() {
     assert!(rig.io.remove_listener(rig.listener).is_none());
     assert!(rig.io.listener(rig.listener).is_none());
     assert_eq!(listener.address(), Some(rig.address));
+    // As long as it is not dropped it listens, but not for this driver.
+    let waiting = rig::connect(rig.address);
+    assert_eq!(rig.turn(Some(Duration::from_millis(20))).events, 0);
+    drop(waiting);
     drop(listener);
     assert_eq!(
         TcpStream::connect(rig.address).unwrap_err().kind(),

@@ -192,7 +192,7 @@ impl EpollDriver {
         let Some(connection) = self.connections.find_mut(id) else {
             return;
         };
-        if connection.socket.is_none() || connection.state.input_ended {
+        if connection.socket.is_none() {
             return;
         }
         if connection.state.close_after_flush {
