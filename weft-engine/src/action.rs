@@ -55,6 +55,9 @@ pub trait Host: Send + Sync {
     /// The reason, for the client; nothing has changed then.
     fn apply(&self, changes: &[Change], settings: &Settings) -> Result<(), SetError>;
 
+    /// The absolute path of the folder that relative paths start from; none if the system cannot tell.
+    fn working_folder(&self) -> Option<Vec<u8>>;
+
     /// Frees large values.
     fn reap(&self, waste: Waste);
 

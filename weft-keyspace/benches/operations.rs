@@ -1,6 +1,6 @@
 //! Nanoseconds per operation and bytes per key, against a plain hash map in the same pattern.
 //!
-//! `cargo bench -p weft-keyspace -- [memory] [latch] [KEYS ...]`, for example `-- memory 10000 1000000 20000000`. Both
+//! `cargo bench -p weft-keyspace -- [empty] [latch] [growth] [memory] [KEYS ...]`, for example `-- memory 10000 1000000 20000000`. Both
 //! sides hash with the same function and allocate from jemalloc, as the server does. The map holds
 //! `Vec<u8>` keys and values and takes no latch.
 
@@ -51,6 +51,12 @@ fn keyspace() -> Keyspace {
         workers: 2,
         hash_seeds: [11, 22, 33, 44],
     })
+}
+
+/// Processor time of this thread, so that other processes do not count.
+fn processor_ns() -> u64 {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
 /// Resident bytes of the process.
@@ -136,6 +142,16 @@ fn operations(keys: usize) {
         );
     }
     let insert = start.elapsed().as_nanos() as f64 / keys as f64;
+    let before = resident();
+    let start = Instant::now();
+    let huge = ours.consolidate(usize::MAX);
+    println!(
+        "  {} MiB became huge pages in {:.1} ms; resident before {} MiB, after {} MiB",
+        huge >> 20,
+        start.elapsed().as_secs_f64() * 1000.0,
+        before >> 20,
+        resident() >> 20
+    );
     let get = time(&drawn, |keys| {
         for key in keys {
             black_box(single_get(&ours, key));
@@ -245,10 +261,62 @@ fn memory() {
             per_key(memory.retired),
         );
     }
+}
+
+/// What a keyspace without keys takes, and one with a key in every shard. Meaningful only as the first measurement.
+fn empty() {
     let before = resident();
-    let empty = keyspace();
-    println!("  empty: {} KiB resident", (resident() - before) / 1024);
-    drop(empty);
+    let ours = keyspace();
+    println!("512 shards, 16 databases, resident");
+    println!(
+        "  empty                {:>8} KiB",
+        (resident() - before) / 1024
+    );
+    for number in 0..SHARDS * 8 {
+        let key = key(number);
+        let position = ours.position(&key);
+        let mut shard = ours.latch(ours.shard_of(position));
+        shard.set(0, position, &key, NewValue::Int(1), DeadlineChange::Clear);
+    }
+    println!(
+        "  8 keys per shard     {:>8} KiB",
+        (resident() - before) / 1024
+    );
+}
+
+/// Bytes of tables per key, and the longest insertion, as one keyspace grows.
+fn growth() {
+    println!("growth of one keyspace, 16 + 16");
+    let ours = keyspace();
+    let value = [b'v'; 16];
+    let mut report = 50_000;
+    let mut longest = 0;
+    for number in 0..8_000_000 {
+        let key = key(number);
+        let position = ours.position(&key);
+        let mut shard = ours.latch(ours.shard_of(position));
+        let start = processor_ns();
+        shard.set(
+            0,
+            position,
+            &key,
+            NewValue::Bytes(&value),
+            DeadlineChange::Clear,
+        );
+        longest = longest.max(processor_ns() - start);
+        drop(shard);
+        if number == report {
+            let memory = ours.memory();
+            println!(
+                "  {number:>9} keys   pages {:>6.2}  tables {:>6.2} bytes per key   longest insertion {:>6.1} us",
+                memory.pages as f64 / number as f64,
+                memory.tables as f64 / number as f64,
+                longest as f64 / 1000.0
+            );
+            report += report / 5;
+            longest = 0;
+        }
+    }
 }
 
 fn latch() {
@@ -301,8 +369,14 @@ fn main() {
         .skip(1)
         .filter(|arg| !arg.starts_with('-'))
         .collect();
+    if wanted.iter().any(|arg| arg == "empty") {
+        empty();
+    }
     if wanted.is_empty() || wanted.iter().any(|arg| arg == "latch") {
         latch();
+    }
+    if wanted.iter().any(|arg| arg == "growth") {
+        growth();
     }
     if wanted.iter().any(|arg| arg == "memory") {
         memory();

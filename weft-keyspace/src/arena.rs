@@ -19,7 +19,7 @@ use std::sync::atomic::{AtomicPtr, AtomicU64};
 
 use crate::gate::GateGuard;
 use crate::gate::limbo::Block;
-use ground::{CHUNK_BYTES, Ground, PAGE_BYTES, discard};
+use ground::{CHUNK_BYTES, Chunk, Ground, PAGE_BYTES, discard};
 
 /// Bits of a handle that number the unit within its chunk.
 pub(crate) const UNIT_BITS: u32 = (CHUNK_BYTES / UNIT).trailing_zeros();
@@ -138,8 +138,8 @@ pub(crate) struct Arena {
     map_capacity: usize,
     /// The map before the current one, until the current one is published.
     outgrown: Option<Block>,
-    /// Chunks held, the missing number 0 included.
-    chunks: usize,
+    /// What the map leads to, from number 1 on.
+    chunks: Vec<Chunk>,
     /// Runs given out at least once; those of the chunks behind are untouched.
     fresh: u32,
     pages: Vec<Page>,
@@ -165,7 +165,7 @@ impl Arena {
             map: new_map(capacity),
             map_capacity: capacity,
             outgrown: None,
-            chunks: 1,
+            chunks: Vec::new(),
             fresh: 0,
             pages: Vec::new(),
             runs: Vec::new(),
@@ -208,6 +208,7 @@ impl Arena {
         self.pages.capacity() * size_of::<Page>()
             + self.runs.capacity() * size_of::<Run>()
             + self.classes.capacity() * size_of::<Class>()
+            + self.chunks.capacity() * size_of::<Chunk>()
             + self.map_capacity * size_of::<ChunkMap>()
     }
 
@@ -307,6 +308,7 @@ impl Arena {
     pub(crate) fn trimmed(&mut self, pages: IdlePages) {
         for (index, _) in pages.0 {
             self.page_bytes -= PAGE_BYTES;
+            self.chunks[(index / CHUNK_PAGES) as usize].unuse_pages(1);
             self.mark_free(index / RUN_PAGES, 1 << (index % RUN_PAGES), false);
         }
     }
@@ -317,22 +319,57 @@ impl Arena {
     ///
     /// Nothing in the arena is used any more, and the chunks came from `ground`.
     pub(crate) unsafe fn give_back(&mut self, ground: &Ground, most: usize) -> bool {
-        for _ in 0..most {
-            if self.chunks == 1 {
-                break;
-            }
-            self.chunks -= 1;
-            // SAFETY: this is the arena's map, and it has this chunk.
-            let chunk = unsafe { address(self.map.as_ptr(), (self.chunks as u32) << UNIT_BITS) };
+        for chunk in self.chunks.drain(self.chunks.len().saturating_sub(most)..) {
             // SAFETY: by the caller's word.
             unsafe { ground.give_back(chunk) };
         }
-        self.chunks == 1
+        self.chunks.is_empty()
     }
 
     /// The map, to be freed after the chunks.
     pub(crate) fn map_block(&self) -> Block {
         Block::Map(self.map, self.map_capacity)
+    }
+
+    /// Checks that lists, records and counts agree: for tests.
+    pub(crate) fn verify(&self) {
+        let (mut entry_bytes, mut page_bytes, mut resident) = (0, 0, 0);
+        let mut pages_of = vec![0; self.classes.len()];
+        for (number, run) in self.runs.iter().enumerate() {
+            assert_eq!(run.resident & !run.free, 0);
+            resident += run.resident.count_ones() as usize;
+            page_bytes += run.resident.count_ones() as usize * PAGE_BYTES;
+            for page in 0..RUN_PAGES {
+                let record = &self.pages[number * RUN_PAGES as usize + page as usize];
+                let is_free = run.free >> page & 1 != 0;
+                assert!(!is_free || record.class == 0);
+                page_bytes += if is_free { 0 } else { PAGE_BYTES };
+                if record.class != 0 && (record.class <= SMALL_UNITS || page == 0) {
+                    assert!(record.live > 0, "empty pages are free");
+                    entry_bytes += usize::from(record.live) * usize::from(record.class) * UNIT;
+                    pages_of[usize::from(record.class)] += 1;
+                }
+            }
+        }
+        assert_eq!(resident, self.resident_free);
+        assert_eq!(
+            (entry_bytes, page_bytes),
+            (self.entry_bytes, self.page_bytes)
+        );
+        for (class, (record, pages)) in self.classes.iter().zip(pages_of).enumerate() {
+            assert_eq!(record.pages, pages);
+            let (mut page, mut previous) = (record.head, NONE);
+            while page != NONE {
+                let entry = &self.pages[page as usize];
+                assert_eq!(
+                    (usize::from(entry.class), entry.previous),
+                    (class, previous)
+                );
+                let room = page_units(entry.class) / entry.class;
+                assert!(entry.live < room, "full pages are in no list");
+                (previous, page) = (page, entry.next);
+            }
+        }
     }
 
     /// The class to take a slot of `units` from: its own, or a slightly larger one with room while this arena is small
@@ -381,7 +418,7 @@ impl Arena {
             let page = candidates.trailing_zeros();
             self.mark_used(run, 1 << page);
             if resident == 0 {
-                self.page_bytes += PAGE_BYTES;
+                self.come_into_use(run, 1, ground);
             }
             (run * RUN_PAGES + page, 1)
         } else {
@@ -392,7 +429,7 @@ impl Arena {
             };
             let backed = self.runs[run as usize].resident.count_ones();
             self.mark_used(run, ALL);
-            self.page_bytes += (RUN_PAGES - backed) as usize * PAGE_BYTES;
+            self.come_into_use(run, RUN_PAGES - backed, ground);
             (run * RUN_PAGES, RUN_PAGES)
         };
         for index in first..first + count {
@@ -408,6 +445,12 @@ impl Arena {
         self.classes[class as usize].pages += 1;
         self.link_page(first);
         first
+    }
+
+    /// Counts pages of a run that the system will have to back from now on.
+    fn come_into_use(&mut self, run: u32, count: u32, ground: &Ground) {
+        self.page_bytes += count as usize * PAGE_BYTES;
+        self.chunks[(run / CHUNK_RUNS) as usize].use_pages(count, ground);
     }
 
     /// Gives an empty page, which is in no list, back to its run.
@@ -428,7 +471,7 @@ impl Arena {
 
     /// The next run that was never used, entered in the list of free ones.
     fn fresh_run(&mut self, ground: &Ground) -> u32 {
-        if self.fresh as usize == (self.chunks - 1) * CHUNK_RUNS as usize {
+        if self.fresh as usize == self.chunks.len() * CHUNK_RUNS as usize {
             self.add_chunk(ground);
         }
         let run = self.fresh;
@@ -462,14 +505,15 @@ impl Arena {
     }
 
     fn add_chunk(&mut self, ground: &Ground) {
+        let number = self.chunks.len() + 1;
         assert!(
-            self.chunks < 1 << (32 - UNIT_BITS),
+            number < 1 << (32 - UNIT_BITS),
             "one table of one shard holds at most 32 GiB of entries"
         );
-        if self.chunks == self.map_capacity {
+        if number == self.map_capacity {
             let capacity = self.map_capacity * 2;
             let larger = new_map(capacity);
-            for chunk in 1..self.chunks {
+            for chunk in 1..number {
                 // SAFETY: within the old map.
                 let from = unsafe { map_slot(self.map.as_ptr(), chunk) };
                 // SAFETY: within the new map.
@@ -482,9 +526,9 @@ impl Arena {
         }
         let chunk = ground.take();
         // SAFETY: less than the capacity.
-        let slot = unsafe { map_slot(self.map.as_ptr(), self.chunks) };
-        slot.store(chunk.as_ptr(), Release);
-        self.chunks += 1;
+        let slot = unsafe { map_slot(self.map.as_ptr(), number) };
+        slot.store(chunk.start().as_ptr(), Release);
+        self.chunks.push(chunk);
     }
 
     fn page_address(&self, index: u32) -> NonNull<u8> {

@@ -3,8 +3,9 @@
 //! Owns the arithmetic of the lower bounds that buckets (16 bits) and segments (32 bits) keep. Times count ticks of
 //! 256 ms; a bound is the tick modulo its width, 0 meaning "nothing expires here", so a tick that falls on 0 is noted
 //! one tick earlier. What lies beyond half the width (2.3 hours, 17 years) is noted as the far end of it: "look again
-//! then". Invariant: a bound never lies after the earliest deadline it stands for, relative to the time when it was
-//! noted, which is the shard's time ([`Shard::clamp_now`](crate::Shard::clamp_now)).
+//! then"; bounds of segments and tables never lie beyond what their buckets can tell. Invariant: a bound never lies
+//! after the earliest deadline it stands for, relative to the time when it was noted, which is the shard's time
+//! ([`Shard::clamp_now`](crate::Shard::clamp_now)).
 
 /// Milliseconds per tick, as a power of two.
 const TICK_SHIFT: u32 = 8;
@@ -48,12 +49,17 @@ macro_rules! due {
                 self.0 != 0
             }
 
+            /// The tick that stands for tick `deadline` if it is noted in tick `now`: the deadline, or the horizon. One
+            /// that has passed is noted as now: it is due at once either way.
+            #[inline]
+            pub(crate) fn reach(deadline: u64, now: u64) -> u64 {
+                now + deadline.saturating_sub(now).min(Self::HORIZON)
+            }
+
             /// The bound for a deadline in tick `deadline`, noted in tick `now`.
             #[inline]
             pub(crate) fn new(deadline: u64, now: u64) -> $name {
-                let ahead = deadline.saturating_sub(now).min(Self::HORIZON);
-                // A deadline that has passed is noted as now: it is due at once either way.
-                match now.wrapping_add(ahead) as $bits {
+                match Self::reach(deadline, now) as $bits {
                     0 => $name(<$bits>::MAX),
                     bits => $name(bits),
                 }

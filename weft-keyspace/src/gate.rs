@@ -2,7 +2,6 @@
 //!
 //! Owns one gate per worker, the queue of those who want all of them closed, and the knowledge of which workers have
 //! been outside since a given moment (the epochs by which retired memory is freed). Does not know what is behind.
-//!
 //! A gate's word is `passages << 2 | state`. Only its worker moves it between OUTSIDE and INSIDE; the owner of the
 //! exclusive right may turn INSIDE into WATCHED, which asks the worker to wake it on leaving.
 //!

@@ -287,6 +287,13 @@ impl Keyspace {
         bytes
     }
 
+    /// Makes huge pages of up to `most` regions of 2 MiB that are nearly full; bytes that became huge. Each takes some
+    /// hundred microseconds and delays whoever touches it meanwhile: for a thread in the background, which needs no gate.
+    /// Unless this is called no memory of entries is ever backed by huge pages.
+    pub fn consolidate(&self, most: usize) -> usize {
+        self.spine.ground.consolidate(most)
+    }
+
     /// Frees replaced directories and segments that nobody can be reading any more.
     pub fn collect_retired(&self) {
         self.spine.limbo.collect();

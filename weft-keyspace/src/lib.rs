@@ -30,5 +30,5 @@ pub use expiry::ExpireProgress;
 pub use gate::{Gate, GateGuard};
 pub use keyspace::{Exclusive, Keyspace, Latched, Memory, Options, Rng};
 pub use position::Position;
-pub use shard::{DeadlineChange, Garbage, PreImage, Prior, Removed, RopeMut, Shard};
+pub use shard::{DeadlineChange, Garbage, PreImage, Prior, Removed, Replaced, RopeMut, Shard};
 pub use table::Dropped;

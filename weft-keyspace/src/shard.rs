@@ -23,7 +23,7 @@ use crate::keyspace::{Memory, Rng};
 use crate::latch::Guarded;
 use crate::position::Position;
 use crate::spine::Spine;
-use crate::table::{Context, Databases, Dropped, DueWalk, Occupied, Table};
+use crate::table::{Context, Databases, Dropped, Occupied, Table};
 use capture::Capture;
 pub use capture::{PreImage, Prior};
 
@@ -39,6 +39,13 @@ pub enum DeadlineChange {
     Clear,
     /// Set it, absolute milliseconds.
     At(u64),
+}
+
+/// What a value took the place of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Replaced {
+    /// The deadline it had, milliseconds since 1970.
+    pub deadline: Option<u64>,
 }
 
 /// What a removal leaves over.
@@ -107,7 +114,7 @@ impl Shard {
         self.databases.find(db, position, key)
     }
 
-    /// Sets a key's value; whether the key existed. The LRU/LFU bits of an existing key stay.
+    /// Sets a key's value and tells what was there before, expired or not. The LRU/LFU bits of an existing key stay.
     pub fn set(
         &mut self,
         db: usize,
@@ -115,13 +122,16 @@ impl Shard {
         key: &[u8],
         value: NewValue<'_>,
         deadline: DeadlineChange,
-    ) -> bool {
+    ) -> Option<Replaced> {
         if self.capture.is_some() {
             self.before_change(db, position, key);
         }
         if let Some((context, table)) = self.databases.table_mut(db, tick(self.now))
             && let Some(mut occupied) = table.occupied(position, key)
         {
+            let replaced = Replaced {
+                deadline: occupied.look().deadline(),
+            };
             let in_place = match &value {
                 NewValue::Bytes(bytes) => occupied.overwrite_bytes(bytes, false, deadline),
                 NewValue::RawBytes(bytes) => occupied.overwrite_bytes(bytes, true, deadline),
@@ -132,10 +142,10 @@ impl Shard {
                 self.databases.publish(db);
                 self.discard(old);
             }
-            return true;
+            return Some(replaced);
         }
         self.insert(db, position, key, value, deadline);
-        false
+        None
     }
 
     /// The bytes of an inline string, to be changed in place; `None` for anything else.
@@ -264,12 +274,11 @@ impl Shard {
     ) -> ExpireProgress {
         let now_ms = self.clamp_now(now_ms);
         let mut progress = ExpireProgress::default();
-        let start = self.databases.start();
         let Some((context, table)) = self.databases.table_mut(db, tick(now_ms)) else {
             return progress;
         };
         let buckets = max.saturating_mul(BUCKETS_PER_REMOVAL);
-        let mut walk = DueWalk::new(now_ms, start, buckets);
+        let mut walk = table.due_walk(context, now_ms, buckets);
         while progress.removed < max
             && let Some(occupied) = table.next_due(context, &mut walk)
         {
@@ -282,9 +291,11 @@ impl Shard {
             self.garbage.extend(value.filter(is_large));
             progress.removed += 1;
         }
+        progress.more = table.end_walk(context, &walk);
+        // Bounds are coarse: what they call due now was looked at and is due later.
+        let least = if progress.more { 0 } else { now_ms + 1 };
+        progress.next_due_ms = table.next_due_ms().map(|due| due.max(least));
         self.databases.publish(db);
-        progress.more = !walk.is_done();
-        progress.next_due_ms = self.next_due_ms(db);
         progress
     }
 
@@ -332,6 +343,12 @@ impl Shard {
         }
     }
 
+    /// Whether large values wait to be freed.
+    #[inline]
+    pub fn has_garbage(&self) -> bool {
+        !self.garbage.is_empty()
+    }
+
     /// Large values that were overwritten or expired. What nobody takes is freed right after the latch.
     pub fn take_garbage(&mut self) -> Garbage {
         Garbage {
@@ -342,6 +359,18 @@ impl Shard {
     /// Memory of this shard.
     pub fn memory(&self) -> Memory {
         self.databases.memory()
+    }
+
+    /// Checks all invariants of a database here: for tests.
+    ///
+    /// # Panics
+    ///
+    /// When one does not hold.
+    #[doc(hidden)]
+    pub fn verify(&self, db: usize) {
+        if let Some(table) = self.databases.table(db) {
+            table.verify(self.databases.context(db, tick(self.now)));
+        }
     }
 
     pub(crate) fn databases_mut(&mut self) -> &mut Databases {

@@ -17,6 +17,7 @@ mod due;
 mod growth;
 mod occupied;
 mod segment;
+mod verify;
 mod walk;
 
 use std::collections::BTreeMap;
@@ -28,7 +29,6 @@ pub(crate) use databases::Databases;
 pub(crate) use directory::Directory;
 pub use dissolve::Dropped;
 pub(crate) use dissolve::Remains;
-pub(crate) use due::DueWalk;
 pub(crate) use occupied::Occupied;
 
 use crate::arena::{self, Arena};
@@ -39,6 +39,7 @@ use crate::position::Position;
 use crate::spine::Spine;
 use bucket::Bucket;
 use directory::Slot;
+use due::Round;
 use segment::Segment;
 
 /// What a table needs from its surroundings to change.
@@ -89,6 +90,8 @@ pub(crate) struct Table {
     external: usize,
     /// Lower bound of all deadlines, as a tick; `u64::MAX` when there are none.
     due: u64,
+    /// Where expiry goes on, between two calls.
+    round: Option<Round>,
     segments: usize,
     segment_bytes: usize,
     /// Segments that all bits of the directory are needed to identify.
@@ -122,6 +125,7 @@ impl Table {
             deadlines: 0,
             external: 0,
             due: u64::MAX,
+            round: None,
             segments: 1,
             segment_bytes: segment.bytes(),
             deepest: 1,
@@ -289,7 +293,8 @@ impl Table {
 
     /// Lowers the bounds of the segment and of the table.
     fn lower_ranges(&mut self, context: Context<'_>, position: Position, deadline: u64) {
-        let tick = tick(deadline);
+        // Not later than the bucket's bound: who looks at a bucket again in time must come by here.
+        let tick = Due16::reach(tick(deadline), context.now);
         self.due = self.due.min(tick);
         let directory = self.directory();
         let index = directory.index(position);
@@ -442,6 +447,7 @@ pub(crate) fn prefetch_entry(spine: &Spine, inside: &GateGuard<'_>, db: usize, p
             let address = unsafe { arena::address_hint(map, bucket.handle(slot)) };
             prefetch(address);
             prefetch(address.wrapping_add(64));
+            prefetch(address.wrapping_add(128));
             any = true;
         }
         any

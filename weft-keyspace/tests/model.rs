@@ -177,8 +177,9 @@ impl Subject {
         };
         match op {
             Op::SetInt(value, change) => {
-                let existed =
-                    shard.set(db, position, key, NewValue::Int(value), as_change(&change));
+                let existed = shard
+                    .set(db, position, key, NewValue::Int(value), as_change(&change))
+                    .is_some();
                 assert_eq!(existed, existing.is_some());
                 let deadline = deadline_after(&change);
                 let value = Value::Int(value);
@@ -198,7 +199,9 @@ impl Subject {
                 } else {
                     NewValue::Bytes(&bytes)
                 };
-                let existed = shard.set(db, position, key, value, as_change(&change));
+                let existed = shard
+                    .set(db, position, key, value, as_change(&change))
+                    .is_some();
                 assert_eq!(existed, existing.is_some());
                 let deadline = deadline_after(&change);
                 let value = Value::Bytes(bytes);
@@ -214,7 +217,9 @@ impl Subject {
             Op::SetRope(len, byte, change) => {
                 let bytes = vec![byte; len];
                 let value = NewValue::Rope(Rope::from_slice(&bytes));
-                let existed = shard.set(db, position, key, value, as_change(&change));
+                let existed = shard
+                    .set(db, position, key, value, as_change(&change))
+                    .is_some();
                 assert_eq!(existed, existing.is_some());
                 let deadline = deadline_after(&change);
                 let value = Value::Bytes(bytes);
@@ -351,6 +356,9 @@ impl Subject {
     }
 
     fn check(&self) {
+        for shard in 0..self.keyspace.shards() {
+            (0..DATABASES).for_each(|db| self.keyspace.latch(shard).verify(db));
+        }
         assert!(contents(&self.keyspace) == self.model);
         for ((db, key), cell) in &self.model {
             let position = self.keyspace.position(key);
@@ -382,8 +390,11 @@ impl Subject {
 
 fn run(shards: usize, mask: u64, keys: u32, ops: Vec<(usize, u32, Op)>) {
     let mut subject = Subject::new(shards, mask);
-    for (db, number, op) in ops {
+    for (count, (db, number, op)) in ops.into_iter().enumerate() {
         subject.apply(db, &key(number % keys), op);
+        if count % 50 == 0 {
+            (0..shards).for_each(|shard| subject.keyspace.latch(shard).verify(db));
+        }
     }
     subject.check();
     // Emptied by hand, all that is left is empty tables.
@@ -659,4 +670,105 @@ fn positions_and_cursors_turn_into_each_other() {
         Some((3, Position::from_bits(!0xffff)))
     );
     assert_eq!(keyspace.cursor(keyspace.shard_start(2)), 1 << 47);
+}
+
+#[test]
+fn expiry_removes_exactly_what_is_due_however_small_its_steps() {
+    let subject = Subject::new(1, u64::MAX);
+    let keyspace = &subject.keyspace;
+    let mut shard = keyspace.latch(0);
+    shard.clamp_now(START_MS);
+    for number in 0..20_000_u64 {
+        let key = format!("key:{number}");
+        let position = keyspace.position(key.as_bytes());
+        // Every second key lives 10 ms times its number, the others for ever.
+        let deadline = if number % 2 == 0 {
+            DeadlineChange::At(START_MS + 10 * number)
+        } else {
+            DeadlineChange::Clear
+        };
+        shard.set(0, position, key.as_bytes(), NewValue::Int(1), deadline);
+    }
+    let mut gone = 0;
+    for (step, max) in [
+        (0, 1),
+        (10_000, 1),
+        (11_000, 2),
+        (12_000, 7),
+        (100_000, 3),
+        (199_980, 100),
+    ] {
+        let now = START_MS + step;
+        let mut calls = 0;
+        loop {
+            let progress = shard.expire_due(0, now, max, |entry| {
+                assert!(entry.deadline().is_some_and(|at| at <= now));
+            });
+            gone += progress.removed;
+            calls += 1;
+            assert!(calls < 100_000, "it comes to an end");
+            if !progress.more {
+                let left = shard.with_deadline(0);
+                assert_eq!(progress.next_due_ms.is_some(), left > 0);
+                // The bound is coarse by a tick of 256 ms, but never late.
+                if let Some(next) = progress.next_due_ms {
+                    assert!(next > now && next <= START_MS + (step / 20 + 1) * 20);
+                    assert!(next + 256 > START_MS + (step / 20 + 1) * 20);
+                }
+                break;
+            }
+        }
+        assert_eq!(gone as u64, step / 20 + 1);
+        shard.verify(0);
+    }
+    assert_eq!((shard.len(0), shard.with_deadline(0)), (10_000, 0));
+    // Nothing is left to look for.
+    let progress = shard.expire_due(0, START_MS * 2, 1, |_| panic!("nothing expires"));
+    assert_eq!(
+        (progress.removed, progress.more, progress.next_due_ms),
+        (0, false, None)
+    );
+}
+
+#[test]
+fn far_deadlines_are_found_when_their_time_comes() {
+    const DAY_MS: u64 = 86_400_000;
+    let subject = Subject::new(1, u64::MAX);
+    let keyspace = &subject.keyspace;
+    let mut shard = keyspace.latch(0);
+    shard.clamp_now(START_MS);
+    let days = [1, 2, 30, 400, 5000];
+    for day in days {
+        let key = format!("day:{day}");
+        let position = keyspace.position(key.as_bytes());
+        let deadline = DeadlineChange::At(START_MS + day * DAY_MS);
+        shard.set(0, position, key.as_bytes(), NewValue::Int(1), deadline);
+    }
+    // Whether looked for every hour or only on the day, whether the day before or not: the day is kept.
+    for day in days {
+        for hour in (0..23).rev().step_by(if day < 100 { 1 } else { 11 }) {
+            let progress =
+                shard.expire_due(0, START_MS + day * DAY_MS - hour * 3_600_000, 100, |_| ());
+            assert_eq!(
+                progress.removed,
+                usize::from(hour == 0),
+                "day {day}, hour {hour}"
+            );
+            assert!(!progress.more);
+        }
+    }
+    assert_eq!(shard.len(0), 0);
+}
+
+#[test]
+fn many_sizes_share_pages() {
+    let subject = Subject::new(1, u64::MAX);
+    let keyspace = &subject.keyspace;
+    for number in 0..400_usize {
+        let value = vec![b'v'; number * 37 % 460];
+        small(keyspace, 0, format!("key:{number}").as_bytes(), &value);
+    }
+    let memory = keyspace.memory();
+    keyspace.latch(0).verify(0);
+    assert!(memory.pages < memory.entries * 2, "{memory:?}");
 }

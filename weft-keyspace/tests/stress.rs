@@ -26,7 +26,11 @@ impl Random {
 
 fn value(seed: u64) -> Vec<u8> {
     let len = [5, 40, 300, 2500, 70_000][(seed % 37) as usize % 5];
-    let len = if len > 300 && seed % 11 != 0 { 16 } else { len };
+    let len = if len > 300 && !seed.is_multiple_of(11) {
+        16
+    } else {
+        len
+    };
     vec![seed as u8; len]
 }
 

@@ -54,7 +54,8 @@ pub trait Driver: Sized {
     /// Bytes queued and not yet taken by the kernel.
     fn pending_output(&self, connection: ConnectionId) -> usize;
 
-    /// Stops handing out received bytes, from the next callback on. Costs no system call.
+    /// Stops receiving, from the next callback on (what a filter has translated already is still handed out). Costs no
+    /// system call.
     fn pause_receive(&mut self, connection: ConnectionId);
 
     /// Undoes [`Driver::pause_receive`]. What has arrived meanwhile is delivered in the next turn.
@@ -75,6 +76,10 @@ pub trait Driver: Sized {
 
     /// Open connections, those on their way out included.
     fn connections(&self) -> usize;
+
+    /// Before falling asleep, keep looking for events this long. 0 to begin with. It saves a lone synchronous client the
+    /// wake-up, and pays only while another processor is idle.
+    fn set_spin(&mut self, spin: Duration);
 
     /// A handle that wakes this driver from other threads.
     fn waker(&self) -> Waker;

@@ -1,12 +1,13 @@
 //! The driver for epoll: readiness turned into completions.
 //!
 //! Every connection is registered once, edge-triggered, for input and hang-up; whether it is readable is remembered
-//! here, so pausing, resuming and bounded shares cost no system call. Interest in output is registered when the kernel
-//! first refuses bytes and then stays.
+//! here, so pausing, resuming and bounded shares cost no system call (in throughput, edges and levels measure the same).
+//! Interest in output is registered when the kernel first refuses bytes and then stays.
 //!
 //! Invariants: a connection that is open, wants bytes, and is known to be readable, is in `receive_again` or about to be
 //! received from; one with output it has not tried to send is in `outgoing`; one that ended is in `ended` once.
 
+mod accept;
 mod receive;
 mod send;
 
@@ -15,22 +16,23 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 use std::time::Duration;
 
+use rustix::buffer::spare_capacity;
 use rustix::event::Timespec;
 use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
 use rustix::io::Errno;
-use rustix::net::{SocketFlags, acceptfrom_with};
 use weft_rope::Output;
 
 use crate::clock::monotonic_ns;
 use crate::connections::Connections;
 use crate::driver::{
-    Close, CloseReason, ConnectionId, Driver, DriverOptions, Handler, ListenerId, PeerAddress,
-    TimerId, TimerToken, TurnReport,
+    Close, CloseReason, ConnectionId, Driver, DriverOptions, Handler, ListenerId, TimerId,
+    TimerToken, TurnReport,
 };
 use crate::filter::{Filter, Filtered};
 use crate::listen::Listener;
 use crate::timers::Timers;
 use crate::wake::{Bell, Waker};
+use accept::Accepting;
 
 /// Drives connections with epoll.
 pub struct EpollDriver {
@@ -55,6 +57,11 @@ pub struct EpollDriver {
     ended: Vec<(ConnectionId, Ending)>,
     /// Empty outputs with a buffer, exchanged for full ones in `send`.
     spare_outputs: Vec<Output>,
+    /// Memory for the next list of `outgoing` or `receive_again`.
+    spare_list: Vec<ConnectionId>,
+    /// Memory for a filtered connection's wire bytes, while it sends.
+    spare_wire: Vec<u8>,
+    spin_ns: u64,
     turn_started_ns: u64,
     report: TurnReport,
 }
@@ -91,10 +98,14 @@ struct State {
     releasing: bool,
 }
 
-impl State {
-    /// Bytes may be delivered.
-    fn open_for_input(&self) -> bool {
-        !(self.paused || self.input_ended || self.close_after_flush || self.releasing)
+impl Connection {
+    fn wants_input(&self) -> bool {
+        let state = &self.state;
+        if state.close_after_flush {
+            // A filter in its handshake holds the last output back until it has heard from its peer.
+            return self.filter.is_some() && !self.output.is_empty() && !state.input_ended;
+        }
+        !(state.paused || state.input_ended || state.releasing)
     }
 }
 
@@ -103,21 +114,9 @@ enum Ending {
     Released(OwnedFd, Option<Box<dyn Filter>>),
 }
 
-struct Accepting {
-    listener: Listener,
-    /// Set while descriptors or memory are short: not registered until then.
-    resume_at_ns: Option<u64>,
-}
-
 /// A connection's event tag is its id, whose upper half is at least 1. A listener's is its number, which has no upper
 /// half. This one's slot is no connection's.
 const BELL_TAG: u64 = u64::MAX;
-
-/// Connections accepted from one listener per turn.
-const ACCEPTS_PER_TURN: usize = 64;
-
-/// How long a listener rests after the process ran out of descriptors or memory.
-const ACCEPT_BACK_OFF_NS: u64 = 100_000_000;
 
 /// Outputs kept for `send` to exchange, each with a buffer of at most 64 KiB.
 const SPARE_OUTPUTS: usize = 64;
@@ -153,6 +152,9 @@ impl EpollDriver {
             receive_again: Vec::new(),
             ended: Vec::new(),
             spare_outputs: Vec::new(),
+            spare_list: Vec::new(),
+            spare_wire: Vec::new(),
+            spin_ns: 0,
             turn_started_ns: monotonic_ns(),
             report: TurnReport::default(),
         })
@@ -269,9 +271,8 @@ impl Driver for EpollDriver {
             && connection.state.paused
         {
             connection.state.paused = false;
-            if connection.state.readable && !connection.state.in_receive_again {
-                connection.state.in_receive_again = true;
-                self.receive_again.push(id);
+            if connection.state.readable {
+                self.plan_receive(id);
             }
         }
     }
@@ -287,9 +288,12 @@ impl Driver for EpollDriver {
             Close::Now => self.finish(id, CloseReason::Local),
             Close::AfterFlush => {
                 connection.state.close_after_flush = true;
-                connection.state.releasing = false;
+                let receives_on = connection.state.readable && connection.filter.is_some();
                 if !connection.state.backed_up {
                     self.plan_output(id);
+                }
+                if receives_on {
+                    self.plan_receive(id);
                 }
             }
         }
@@ -311,6 +315,10 @@ impl Driver for EpollDriver {
         self.connections.len()
     }
 
+    fn set_spin(&mut self, spin: Duration) {
+        self.spin_ns = u64::try_from(spin.as_nanos()).unwrap_or(u64::MAX);
+    }
+
     fn waker(&self) -> Waker {
         self.bell.waker()
     }
@@ -330,7 +338,8 @@ impl Driver for EpollDriver {
             }
         };
         self.report.events = events.len() as u32;
-        let leftovers = std::mem::take(&mut self.receive_again);
+        let next_list = std::mem::take(&mut self.spare_list);
+        let leftovers = std::mem::replace(&mut self.receive_again, next_list);
 
         if notified {
             handler.woken(self);
@@ -360,7 +369,7 @@ impl Driver for EpollDriver {
 }
 
 impl EpollDriver {
-    /// Fills `events`, sleeping if there is nothing else to do. True: the waker was used.
+    /// Fills `events`, spinning and then sleeping if there is nothing else to do. True: the waker was used.
     fn wait(&mut self, events: &mut Vec<Event>, timeout: Option<Duration>) -> io::Result<bool> {
         let left_over =
             !(self.receive_again.is_empty() && self.outgoing.is_empty() && self.ended.is_empty());
@@ -369,143 +378,68 @@ impl EpollDriver {
             Some(timeout) => u64::try_from(timeout.as_nanos()).unwrap_or(u64::MAX),
             None => u64::MAX,
         };
+        events.clear();
+        if patience_ns > 0 && self.spin_ns > 0 && self.spin(events, patience_ns)? {
+            patience_ns = 0;
+        }
         let mut fell_asleep_ns = 0;
         if patience_ns > 0 {
             fell_asleep_ns = monotonic_ns();
-            let deadlines = [self.timers.next_deadline_ns(), self.accept_again_ns];
-            if let Some(deadline) = deadlines.into_iter().flatten().min() {
+            if let Some(deadline) = self.next_deadline_ns() {
                 patience_ns = patience_ns.min(deadline.saturating_sub(fell_asleep_ns));
             }
         }
         let sleeps = patience_ns > 0 && self.bell.flag.prepare_sleep();
-        let patience = match patience_ns {
-            _ if !sleeps => Some(Timespec {
-                tv_sec: 0,
-                tv_nsec: 0,
-            }),
-            u64::MAX => None,
-            // Rounded up to milliseconds by the system call, so that it never returns early.
-            _ => Some(Timespec {
-                tv_sec: (patience_ns / 1_000_000_000).min(PATIENCE_SECONDS_MAX) as i64,
-                tv_nsec: (patience_ns % 1_000_000_000) as i64,
-            }),
+        let result = if events.is_empty() {
+            let patience = if sleeps { patience_ns } else { 0 };
+            wait_for_events(&self.epoll, events, patience)
+        } else {
+            Ok(())
         };
-        events.clear();
-        let result = epoll::wait(
-            &self.epoll,
-            rustix::buffer::spare_capacity(events),
-            patience.as_ref(),
-        );
         let notified = self.bell.flag.wake_up();
         self.turn_started_ns = monotonic_ns();
         if sleeps {
             self.report.asleep_ns = self.turn_started_ns - fell_asleep_ns;
         }
         match result {
-            Ok(_) | Err(Errno::INTR) => Ok(notified),
+            Ok(()) => Ok(notified),
             Err(error) => {
                 if notified {
                     // Told again next time.
                     self.bell.flag.notify();
                 }
-                Err(error.into())
+                Err(error)
             }
         }
+    }
+
+    /// Looks for events again and again, for at most the spinning time. True: there is something to do.
+    fn spin(&self, events: &mut Vec<Event>, patience_ns: u64) -> io::Result<bool> {
+        let deadline_ns = self.next_deadline_ns().unwrap_or(u64::MAX);
+        let mut now_ns = monotonic_ns();
+        let end_ns = now_ns.saturating_add(self.spin_ns.min(patience_ns));
+        while now_ns < end_ns {
+            wait_for_events(&self.epoll, events, 0)?;
+            if !events.is_empty() || self.bell.flag.is_notified() || deadline_ns <= now_ns {
+                return Ok(true);
+            }
+            std::hint::spin_loop();
+            now_ns = monotonic_ns();
+        }
+        Ok(false)
+    }
+
+    fn next_deadline_ns(&self) -> Option<u64> {
+        [self.timers.next_deadline_ns(), self.accept_again_ns]
+            .into_iter()
+            .flatten()
+            .min()
     }
 
     fn fire_timers<H: Handler<Self>>(&mut self, handler: &mut H) {
         let horizon = self.timers.horizon();
         while let Some(token) = self.timers.pop_due(self.turn_started_ns, horizon) {
             handler.timer(self, token);
-        }
-    }
-
-    fn register_listener(&self, id: ListenerId, listener: &Listener) -> io::Result<()> {
-        let tag = EventData::new_u64(u64::from(id.0));
-        Ok(epoll::add(
-            &self.epoll,
-            listener.as_fd(),
-            tag,
-            EventFlags::IN,
-        )?)
-    }
-
-    fn accept<H: Handler<Self>>(&mut self, handler: &mut H, id: ListenerId) {
-        for _ in 0..ACCEPTS_PER_TURN {
-            // A callback may have removed it.
-            let Some(Some(accepting)) = self.listeners.get_mut(id.0 as usize) else {
-                return;
-            };
-            match acceptfrom_with(
-                accepting.listener.as_fd(),
-                SocketFlags::CLOEXEC | SocketFlags::NONBLOCK,
-            ) {
-                Ok((socket, address)) => {
-                    self.report.accepts += 1;
-                    let peer = match address.map(std::net::SocketAddr::try_from) {
-                        Some(Ok(address)) => PeerAddress::Internet(address),
-                        _ => PeerAddress::Unix,
-                    };
-                    handler.accepted(self, id, socket, peer);
-                }
-                Err(Errno::AGAIN) => return,
-                Err(error @ (Errno::MFILE | Errno::NFILE | Errno::NOBUFS | Errno::NOMEM)) => {
-                    let resume_at_ns = self.turn_started_ns + ACCEPT_BACK_OFF_NS;
-                    // Registered until now, so this does not fail.
-                    let _ = epoll::delete(&self.epoll, accepting.listener.as_fd());
-                    accepting.resume_at_ns = Some(resume_at_ns);
-                    self.accept_again_ns = Some(
-                        self.accept_again_ns
-                            .map_or(resume_at_ns, |at| at.min(resume_at_ns)),
-                    );
-                    return handler.accept_failed(self, id, error.into());
-                }
-                // Anything else is about the one connection that was not accepted: its network failed or its peer gave
-                // up before it was taken.
-                Err(_) => {}
-            }
-        }
-    }
-
-    /// Registers the listeners whose rest is over.
-    fn accept_again<H: Handler<Self>>(&mut self, handler: &mut H) {
-        if self
-            .accept_again_ns
-            .is_none_or(|at| at > self.turn_started_ns)
-        {
-            return;
-        }
-        self.accept_again_ns = None;
-        for index in 0..self.listeners.len() {
-            let Some(Accepting {
-                listener,
-                resume_at_ns: Some(at),
-            }) = &self.listeners[index]
-            else {
-                continue;
-            };
-            let (id, mut at) = (ListenerId(index as u32), *at);
-            if at <= self.turn_started_ns {
-                match self.register_listener(id, listener) {
-                    Ok(()) => {
-                        self.listeners[index]
-                            .as_mut()
-                            .expect("still there")
-                            .resume_at_ns = None;
-                        continue;
-                    }
-                    Err(error) => {
-                        at = self.turn_started_ns + ACCEPT_BACK_OFF_NS;
-                        self.listeners[index]
-                            .as_mut()
-                            .expect("still there")
-                            .resume_at_ns = Some(at);
-                        handler.accept_failed(self, id, error);
-                    }
-                }
-            }
-            self.accept_again_ns =
-                Some(self.accept_again_ns.map_or(at, |earliest| earliest.min(at)));
         }
     }
 
@@ -564,6 +498,22 @@ impl EpollDriver {
                 Ending::Released(socket, filter) => handler.released(self, id, socket, filter),
             }
         }
+    }
+}
+
+/// Fills `events`, waiting for the first at most `patience_ns` (`u64::MAX`: for ever). An interruption is no event.
+fn wait_for_events(epoll: &OwnedFd, events: &mut Vec<Event>, patience_ns: u64) -> io::Result<()> {
+    let patience = match patience_ns {
+        u64::MAX => None,
+        // The system call waits in milliseconds and this is rounded up to them, so that it never returns early.
+        _ => Some(Timespec {
+            tv_sec: (patience_ns / 1_000_000_000).min(PATIENCE_SECONDS_MAX) as i64,
+            tv_nsec: (patience_ns % 1_000_000_000) as i64,
+        }),
+    };
+    match epoll::wait(epoll, spare_capacity(events), patience.as_ref()) {
+        Ok(_) | Err(Errno::INTR) => Ok(()),
+        Err(error) => Err(error.into()),
     }
 }
 

@@ -41,8 +41,8 @@ pub(crate) struct Filtered {
 /// output, and is four TLS records.
 const WIRE_AHEAD: usize = 64 << 10;
 
-/// A wire buffer of more than this is not kept once it is empty.
-const WIRE_KEPT: usize = 0;
+/// The most memory of an emptied wire buffer that is passed on to the next connection.
+const WIRE_KEPT: usize = 256 << 10;
 
 impl Filtered {
     pub(crate) fn new(filter: Box<dyn Filter>) -> Filtered {
@@ -64,8 +64,17 @@ impl Filtered {
         self.filter.inbound(wire, plain, &mut self.wire)
     }
 
-    /// Translates more output while little is waiting. `last`: nothing will follow, say goodbye when all is translated.
-    pub(crate) fn translate(&mut self, plain: &mut Output, last: bool) -> io::Result<()> {
+    /// Translates more output while little is waiting, in the memory of `spare` if this one has none. `last`: nothing
+    /// will follow, say goodbye when all is translated.
+    pub(crate) fn translate(
+        &mut self,
+        plain: &mut Output,
+        last: bool,
+        spare: &mut Vec<u8>,
+    ) -> io::Result<()> {
+        if self.wire.capacity() == 0 {
+            std::mem::swap(&mut self.wire, spare);
+        }
         let waiting = self.wire.len() - self.sent;
         if waiting < WIRE_AHEAD {
             self.filter
@@ -78,14 +87,16 @@ impl Filtered {
         Ok(())
     }
 
-    /// The socket took `count` bytes.
-    pub(crate) fn advance(&mut self, count: usize) {
+    /// The socket took `count` bytes. When that was all, the memory goes to `spare`: a connection with nothing to send
+    /// holds none.
+    pub(crate) fn advance(&mut self, count: usize, spare: &mut Vec<u8>) {
         self.sent += count;
         if self.sent == self.wire.len() {
             self.sent = 0;
-            self.wire.clear();
-            if self.wire.capacity() > WIRE_KEPT {
-                self.wire = Vec::new();
+            let mut wire = std::mem::take(&mut self.wire);
+            if wire.capacity() > spare.capacity() && wire.capacity() <= WIRE_KEPT {
+                wire.clear();
+                *spare = wire;
             }
         } else if self.sent >= WIRE_AHEAD {
             self.wire.drain(..self.sent);

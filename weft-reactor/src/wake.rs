@@ -116,6 +116,12 @@ impl SleepFlag {
             .is_ok()
     }
 
+    /// Called by the owner while it waits without sleeping.
+    #[inline]
+    pub(crate) fn is_notified(&self) -> bool {
+        self.state.load(Ordering::Relaxed) == NOTIFIED
+    }
+
     /// Called by the owner after its wait, before it looks for work. True: somebody called `notify`.
     #[inline]
     pub(crate) fn wake_up(&self) -> bool {

@@ -18,7 +18,10 @@ on_every_driver! {
     large_output_passes_a_slow_reader
     fills_a_session_s_own_memory_through_the_filter
     says_goodbye_before_an_orderly_close
+    closes_after_the_handshake_when_that_is_what_the_last_output_waits_for
+    closes_when_the_peer_ends_before_the_handshake
     ends_the_input_when_the_peer_says_goodbye
+    takes_no_input_after_a_close
     an_error_ends_the_connection_after_its_last_words
     moves_with_its_connection
     speaks_first_when_it_is_a_client_s
@@ -270,6 +273,69 @@ fn says_goodbye_before_an_orderly_close<D: NewDriver>() {
         (b"last".to_vec(), true)
     );
     assert_eq!(client.read(&mut [0]).unwrap(), 0);
+    assert_eq!(rig.seen.story(id), [Happened::Closed(id, Reason::Local)]);
+}
+
+fn closes_after_the_handshake_when_that_is_what_the_last_output_waits_for<D: NewDriver>() {
+    for paused in [false, true] {
+        let (mut rig, mut client, id) = start::<D>(DriverOptions::default());
+        if paused {
+            rig.io.pause_receive(id);
+            client.write_all(b"hello!").unwrap();
+            rig.turn(Some(Duration::from_millis(5)));
+        }
+        rig.send(id, b"-ERR max number of clients reached");
+        rig.io.close(id, Close::AfterFlush);
+        rig.turn(Some(Duration::from_millis(5)));
+        if !paused {
+            assert_eq!(rig.seen.closed(), 0);
+            client.write_all(b"hello!").unwrap();
+        }
+        rig.until("it is closed", |seen| seen.closed() == 1);
+        let mut welcome = [0; 7];
+        client.read_exact(&mut welcome).unwrap();
+        let expected = b"-ERR max number of clients reached".to_vec();
+        assert_eq!(read_records(&mut client, usize::MAX), (expected, true));
+        assert_eq!(rig.seen.story(id), [Happened::Closed(id, Reason::Local)]);
+    }
+}
+
+fn closes_when_the_peer_ends_before_the_handshake<D: NewDriver>() {
+    for close_first in [false, true] {
+        let (mut rig, client, id) = start::<D>(DriverOptions::default());
+        rig.send(id, b"held back");
+        let mut expected = vec![Happened::Closed(id, Reason::Local)];
+        if close_first {
+            rig.io.close(id, Close::AfterFlush);
+            rig.turn(Some(Duration::ZERO));
+        } else {
+            expected = vec![Happened::EndOfInput(id), Happened::Closed(id, Reason::Peer)];
+        }
+        client.shutdown(std::net::Shutdown::Write).unwrap();
+        rig.until("it is closed", |seen| seen.closed() == 1);
+        assert_eq!(rig.seen.story(id), expected);
+    }
+}
+
+fn takes_no_input_after_a_close<D: NewDriver>() {
+    let (mut rig, mut client, id) = start::<D>(DriverOptions::default());
+    greet(&mut rig, &mut client);
+    rig.seen.targets.insert(
+        id,
+        Target {
+            memory: vec![0; 3],
+            filled: 0,
+            window: 3,
+        },
+    );
+    rig.seen.on_direct = Some(Box::new(|io, id| io.close(id, Close::AfterFlush)));
+    // One receive: what fills the target, more, and the goodbye.
+    client
+        .write_all(&[encode(b"one"), encode(b"two"), vec![0, 0]].concat())
+        .unwrap();
+    rig.until("it is closed", |seen| seen.closed() == 1);
+    assert_eq!(rig.seen.targets[&id].memory, b"one");
+    assert_eq!(rig.seen.received(id), b"");
     assert_eq!(rig.seen.story(id), [Happened::Closed(id, Reason::Local)]);
 }
 

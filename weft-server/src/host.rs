@@ -3,6 +3,7 @@
 //! Called from any worker, with the configuration locked: nothing here may look at it.
 
 use std::io;
+use std::os::unix::ffi::OsStringExt;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::mpsc::channel;
@@ -119,6 +120,11 @@ impl Host for ServerHost {
             }
         }
         Ok(())
+    }
+
+    fn working_folder(&self) -> Option<Vec<u8>> {
+        let folder = std::env::current_dir().ok()?;
+        Some(folder.into_os_string().into_vec())
     }
 
     fn reap(&self, waste: Waste) {

@@ -12,15 +12,20 @@ pub struct Connected {
     pub session: Session,
     /// When bytes last went in or out, on the scale of the driver's clock.
     pub active_ns: u64,
-    /// Since when its unsent output is above the soft limit.
-    pub over_soft_since_ns: Option<u64>,
+    /// How long its replies have been waiting.
+    pub backlog: Backlog,
 }
 
-impl Connected {
+/// Watches the unsent output of one connection.
+#[derive(Default)]
+pub struct Backlog {
+    over_soft_since_ns: Option<u64>,
+}
+
+impl Backlog {
     /// Whether unsent output of this size has to end the connection.
     pub fn exceeds(&mut self, limit: &OutputLimit, pending_bytes: usize, now_ns: u64) -> bool {
-        let pending_bytes = pending_bytes as u64;
-        let above = |bytes: u64| bytes > 0 && pending_bytes >= bytes;
+        let above = |bytes: u64| bytes > 0 && pending_bytes as u64 >= bytes;
         if above(limit.hard_bytes) {
             return true;
         }
@@ -80,5 +85,40 @@ impl Sessions {
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.slots.iter().all(Option::is_none)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECOND_NS: u64 = 1_000_000_000;
+
+    fn limit(hard_bytes: u64, soft_bytes: u64, soft_seconds: i32) -> OutputLimit {
+        OutputLimit {
+            hard_bytes,
+            soft_bytes,
+            soft_seconds,
+        }
+    }
+
+    #[test]
+    fn the_hard_limit_counts_at_once_and_zero_is_no_limit() {
+        let mut backlog = Backlog::default();
+        assert!(!backlog.exceeds(&limit(100, 0, 0), 99, 1));
+        assert!(backlog.exceeds(&limit(100, 0, 0), 100, 1));
+        assert!(!backlog.exceeds(&limit(0, 0, 0), usize::MAX, 1));
+    }
+
+    #[test]
+    fn the_soft_limit_counts_after_its_time_without_a_break() {
+        let mut backlog = Backlog::default();
+        let soft = limit(0, 100, 10);
+        assert!(!backlog.exceeds(&soft, 100, 5 * SECOND_NS));
+        assert!(!backlog.exceeds(&soft, 100, 15 * SECOND_NS));
+        assert!(!backlog.exceeds(&soft, 99, 15 * SECOND_NS));
+        assert!(!backlog.exceeds(&soft, 100, 16 * SECOND_NS));
+        assert!(!backlog.exceeds(&soft, 200, 26 * SECOND_NS));
+        assert!(backlog.exceeds(&soft, 200, 26 * SECOND_NS + 1));
     }
 }

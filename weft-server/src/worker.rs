@@ -25,7 +25,7 @@ use crate::clock::SystemClock;
 use crate::housekeeping::Housekeeping;
 use crate::log::{Level, system_text};
 use crate::messages::{ToMain, ToWorker};
-use crate::sessions::{Connected, Sessions};
+use crate::sessions::{Backlog, Connected, Sessions};
 use crate::shared::Shared;
 
 /// How long clients have, when the server ends, to take the replies they are owed.
@@ -106,7 +106,7 @@ impl Worker {
                     id,
                     session,
                     active_ns,
-                    over_soft_since_ns: None,
+                    backlog: Backlog::default(),
                 });
                 let statistics = self.state.statistics(engine);
                 statistics.connected_clients.add(1);
@@ -195,7 +195,10 @@ impl Worker {
         let Some(connected) = self.sessions.get_mut(id) else {
             return;
         };
-        if connected.exceeds(limit, pending_bytes, io.turn_started_ns()) {
+        if connected
+            .backlog
+            .exceeds(limit, pending_bytes, io.turn_started_ns())
+        {
             let client = connected.session.client();
             self.shared.log.warning(format_args!(
                 "Client id={} addr={} omem={pending_bytes} scheduled to be closed ASAP for overcoming of output buffer limits.",

@@ -1,3 +1,5 @@
+//! Tests of glob patterns against values asked of Redis 8.2.3, and against their definition.
+
 use proptest::prelude::*;
 
 use super::*;

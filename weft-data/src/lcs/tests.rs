@@ -1,3 +1,5 @@
+//! Tests of LCS against values asked of Redis 8.2.3, and against the textbook table.
+
 use proptest::prelude::*;
 
 use super::*;

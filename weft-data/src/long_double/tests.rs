@@ -1,3 +1,5 @@
+//! Tests of 80-bit arithmetic against values asked of Redis 8.2.3, and against an independent implementation.
+
 use proptest::prelude::*;
 use rustc_apfloat::ieee::X87DoubleExtended;
 use rustc_apfloat::{Float as _, Round};

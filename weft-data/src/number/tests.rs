@@ -1,3 +1,5 @@
+//! Tests of number texts against values asked of Redis 8.2.3.
+
 use proptest::prelude::*;
 
 use super::*;

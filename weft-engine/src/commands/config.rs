@@ -1,6 +1,7 @@
 //! CONFIG: reading and changing parameters while the server runs.
 
 use crate::command::{Argument, CommandRow, Flags};
+use crate::config::ParameterId;
 use crate::dispatch::Context;
 use crate::error::CommandError;
 
@@ -126,7 +127,11 @@ fn set(cx: &mut Context<'_, '_>) -> Result<(), CommandError> {
         .host
         .apply(update.changes(), update.settings())
         .map_err(refused)?;
-    config.commit(update);
+    let changes = config.commit(update);
+    let moved = changes.iter().any(|change| change.id == ParameterId::Dir);
+    if let Some(folder) = cx.engine.host.working_folder().filter(|_| moved) {
+        config.settle(ParameterId::Dir, &folder);
+    }
     drop(config);
     cx.engine.settings_changed();
     cx.worker.refresh_settings(cx.engine);

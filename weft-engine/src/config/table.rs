@@ -209,7 +209,7 @@ rows! {
     ClientQueryBufferLimit = row("client-query-buffer-limit", bytes(1 << 20, I64), "1gb", "How many bytes of unfinished requests a client may have pending.").live();
     ProtoMaxBulkLen = row("proto-max-bulk-len", signed_bytes(1 << 20, I64), "512mb", "Longest single argument a request may carry.").live();
     ClientOutputBufferLimit = row("client-output-buffer-limit", Kind::OutputLimits, "normal 0 0 0 slave 268435456 67108864 60 pubsub 33554432 8388608 60",
-        "Per class of client: bytes of unsent replies that disconnect it at once, and bytes that do so after so many seconds.");
+        "Per class of client: bytes of unsent replies that disconnect it at once, and bytes that do so after so many seconds.").live();
     TrackingTableMaxKeys = row("tracking-table-max-keys", size(0, I64), "1000000", "How many keys client-side caching remembers before it invalidates early.");
     PrefetchBatchMaxSize = row("prefetch-batch-max-size", integer(0, 128), "16", "How many keys of queued requests are looked up ahead of execution.").hidden();
     RdmaBind = row("rdma-bind", Kind::Addresses, "", "Addresses to listen on over RDMA.").foreign();
@@ -237,11 +237,11 @@ rows! {
     LogFormat = row("log-format", choice(&["legacy", "logfmt", "json"]), "legacy", "Layout of log lines.").foreign();
     LogTimestampFormat = row("log-timestamp-format", choice(&["legacy", "iso8601", "milliseconds"]), "legacy", "How log lines show the time.").foreign();
     HideUserDataFromLog = row("hide-user-data-from-log", Kind::Bool, "no", "Whether keys and arguments are kept out of the log.");
-    SyslogEnabled = row("syslog-enabled", Kind::Bool, "no", "Whether messages also go to the system log.").immutable();
-    SyslogIdent = row("syslog-ident", Kind::Text, "redis", "Name under which the system log lists the server.").immutable();
-    SyslogFacility = row("syslog-facility", choice(&["user", "local0", "local1", "local2", "local3", "local4", "local5", "local6", "local7"]), "local0", "Facility of the system log.").immutable();
+    SyslogEnabled = row("syslog-enabled", Kind::Bool, "no", "Whether messages also go to the system log.").immutable().live();
+    SyslogIdent = row("syslog-ident", Kind::Text, "redis", "Name under which the system log lists the server.").immutable().live();
+    SyslogFacility = row("syslog-facility", choice(&["user", "local0", "local1", "local2", "local3", "local4", "local5", "local6", "local7"]), "local0", "Facility of the system log.").immutable().live();
     Supervised = row("supervised", choice(&["upstart", "systemd", "auto", "no"]), "no", "Which supervisor is told that the server is ready.").immutable().live();
-    AlwaysShowLogo = row("always-show-logo", Kind::Bool, "no", "Whether the start shows the logo outside a terminal too.").immutable();
+    AlwaysShowLogo = row("always-show-logo", Kind::Bool, "no", "Whether the start shows the logo outside a terminal too.").immutable().live();
     SetProcTitle = row("set-proc-title", Kind::Bool, "yes", "Whether the process title is replaced.").immutable();
     ProcTitleTemplate = row("proc-title-template", Kind::ProcTitle, "{title} {listen-addr} {server-mode}", "Text of the process title, with placeholders.");
     LocaleCollate = row("locale-collate", Kind::Text, "", "Locale by which SORT ALPHA compares; empty for the environment's.");

@@ -59,14 +59,15 @@ fn expire_database(
         loop {
             unit.begin(cursor.database);
             unit.latch_one(shard);
-            let (removed, more) = unit.expire_due(REMOVED_PER_LATCH.min(*left));
+            let (removed, more) = unit.expire_due(REMOVED_PER_LATCH);
             unit.commit(worker);
-            *left -= removed;
+            *left = left.saturating_sub(removed);
             if *left == 0 {
                 unit.release();
                 return;
             }
-            if !more {
+            // A walk that found nothing within its bound has the same start next time: going on now would find nothing again.
+            if !more || removed == 0 {
                 break;
             }
         }

@@ -163,7 +163,9 @@ impl<'k> Unit<'k> {
             self.log.changes.clear();
         }
         self.collect_garbage();
-        worker.reap(&mut self.log.dropped, &mut self.log.garbage);
+        if !self.log.dropped.is_empty() || !self.log.garbage.is_empty() {
+            worker.reap(&mut self.log.dropped, &mut self.log.garbage);
+        }
     }
 
     /// The time in milliseconds since 1970: the same throughout the unit, and never before what another unit has seen
@@ -231,14 +233,22 @@ impl<'k> Unit<'k> {
 
     /// Stores a value under the key and says whether the key was there before.
     pub fn set(&mut self, key: Key<'_>, value: NewValue<'_>, deadline: DeadlineChange) -> bool {
-        self.purge(key);
-        let database = self.database;
-        if matches!(deadline, DeadlineChange::At(_)) {
-            self.note_time(key);
+        match deadline {
+            // The deadline to be kept must be that of a live key.
+            DeadlineChange::Keep => self.purge(key),
+            DeadlineChange::At(_) => self.note_time(key),
+            DeadlineChange::Clear => {}
         }
-        let existed = self
-            .shard_mut(key)
-            .set(database, key.position, key.name, value, deadline);
+        let database = self.database;
+        let shard = self.shard_mut(key);
+        let replaced = shard.set(database, key.position, key.name, value, deadline);
+        let overdue = replaced
+            .and_then(|replaced| replaced.deadline)
+            .is_some_and(|deadline| deadline <= self.now_ms());
+        if overdue {
+            self.expired(key);
+        }
+        let existed = replaced.is_some() && !overdue;
         if !existed {
             self.touched(key, EventClass::New, "new");
         }
@@ -458,9 +468,8 @@ impl<'k> Unit<'k> {
     fn collect_garbage(&mut self) {
         let mut garbage = std::mem::take(&mut self.log.garbage);
         self.each_shard(|shard| {
-            let large = shard.take_garbage();
-            if !large.is_empty() {
-                garbage.push(large);
+            if shard.has_garbage() {
+                garbage.push(shard.take_garbage());
             }
         });
         self.log.garbage = garbage;

@@ -37,6 +37,10 @@ impl Host for Nowhere {
         Ok(())
     }
 
+    fn working_folder(&self) -> Option<Vec<u8>> {
+        None
+    }
+
     fn reap(&self, waste: Waste) {
         drop(waste);
     }

@@ -25,8 +25,6 @@ pub(crate) enum Block {
     Raw(NonNull<u8>, Layout),
     /// A chunk map with its capacity.
     Map(NonNull<ChunkMap>, usize),
-    /// A table that was dropped before it was taken apart.
-    Table(Box<Remains>),
 }
 
 // SAFETY: a block is owned by whoever holds it.
@@ -37,14 +35,13 @@ impl Block {
         match self {
             Block::Raw(_, layout) => layout.size(),
             Block::Map(_, capacity) => capacity * size_of::<ChunkMap>(),
-            Block::Table(table) => table.bytes(),
         }
     }
 
     /// # Safety
     ///
     /// Nobody reads it any more.
-    pub(crate) unsafe fn free(self, ground: &Ground) {
+    pub(crate) unsafe fn free(self) {
         match self {
             // SAFETY: the block was allocated with this layout and is not used any more.
             Block::Raw(start, layout) => unsafe { dealloc(start.as_ptr(), layout) },
@@ -52,11 +49,6 @@ impl Block {
                 let map = NonNull::slice_from_raw_parts(start, capacity);
                 // SAFETY: it was leaked from a box of this length and is not used any more.
                 drop(unsafe { Box::from_raw(map.as_ptr()) });
-            }
-            Block::Table(mut table) => {
-                // SAFETY: passed on; its values were dropped before.
-                let done = unsafe { table.free_memory(ground, usize::MAX) };
-                debug_assert!(done, "the budget was everything");
             }
         }
     }
@@ -76,6 +68,9 @@ struct Waiting {
     sealed: Vec<Block>,
     /// The gates when `sealed` was sealed.
     stamp: Box<[u32]>,
+    /// Whole tables, with the gates when they lost their roots. Freed by [`Limbo::collect`] only, since that is more
+    /// than somebody who holds a latch may do.
+    tables: Vec<(Box<Remains>, Box<[u32]>)>,
 }
 
 impl Limbo {
@@ -107,8 +102,32 @@ impl Limbo {
         self.free(free);
     }
 
-    /// Frees what can be freed now; whether nothing is left.
+    /// Takes a table without a root, whose values were dropped.
+    pub(crate) fn retire_table(&self, table: Box<Remains>, stamp: Box<[u32]>) {
+        self.bytes.fetch_add(table.bytes(), Relaxed);
+        let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        waiting.tables.push((table, stamp));
+    }
+
+    /// Frees what can be freed now; whether nothing is left. Not to be called under a latch.
     pub(crate) fn collect(&self) -> bool {
+        let left: Vec<_> = {
+            let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+            std::mem::take(&mut waiting.tables)
+        };
+        let (free, kept): (Vec<_>, Vec<_>) = left
+            .into_iter()
+            .partition(|(_, stamp)| self.gates.all_left_since(stamp));
+        let all = kept.is_empty();
+        {
+            let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+            waiting.tables.extend(kept);
+        }
+        self.free_tables(free);
+        self.collect_blocks() && all
+    }
+
+    fn collect_blocks(&self) -> bool {
         for _ in 0..2 {
             let (free, left) = {
                 let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
@@ -134,11 +153,20 @@ impl Limbo {
         free
     }
 
+    fn free_tables(&self, tables: Vec<(Box<Remains>, Box<[u32]>)>) {
+        for (mut table, _) in tables {
+            self.bytes.fetch_sub(table.bytes(), Relaxed);
+            // SAFETY: its values were dropped, and every worker has been outside its gate since it lost its root.
+            let done = unsafe { table.free_memory(&self.ground, usize::MAX) };
+            debug_assert!(done, "the budget was everything");
+        }
+    }
+
     fn free(&self, blocks: Vec<Block>) {
         for block in blocks {
             self.bytes.fetch_sub(block.bytes(), Relaxed);
             // SAFETY: every worker has been outside its gate since the block was retired.
-            unsafe { block.free(&self.ground) };
+            unsafe { block.free() };
         }
     }
 }
@@ -151,7 +179,9 @@ impl Drop for Limbo {
             .unwrap_or_else(PoisonError::into_inner);
         let mut blocks = std::mem::take(&mut waiting.sealed);
         blocks.append(&mut waiting.collecting);
+        let tables = std::mem::take(&mut waiting.tables);
         // Guards of gates borrow the keyspace, so nobody is inside any more.
+        self.free_tables(tables);
         self.free(blocks);
     }
 }

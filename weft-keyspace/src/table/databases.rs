@@ -36,11 +36,6 @@ impl Databases {
         self.shard
     }
 
-    /// The first position of the shard.
-    pub(crate) fn start(&self) -> Position {
-        self.spine.partition.shard_start(self.shard)
-    }
-
     /// The entry with this key.
     #[inline]
     pub(crate) fn find(&self, db: usize, position: Position, key: &[u8]) -> Option<Entry<'_>> {

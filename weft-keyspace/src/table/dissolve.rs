@@ -10,7 +10,6 @@ use std::sync::Arc;
 use super::Table;
 use super::directory::Directory;
 use crate::arena::ground::Ground;
-use crate::gate::limbo::Block;
 use crate::spine::Spine;
 
 /// Work units that giving a chunk to the system counts for: about as long as dropping this many small values.
@@ -37,6 +36,7 @@ impl Dropped {
                 table,
                 slot: 0,
                 bucket: 0,
+                freed: 0,
             }),
         }))
     }
@@ -77,18 +77,18 @@ impl Dropped {
 
 impl Drop for Dropped {
     fn drop(&mut self) {
-        let Some(Waiting {
-            spine, mut remains, ..
-        }) = self.0.take()
-        else {
+        // Usually nobody is inside who was when this was flushed, and then it is freed at once.
+        if self.free_some(usize::MAX) {
             return;
-        };
-        let mut everything = usize::MAX;
-        let dropped = remains.drop_values(&mut everything);
-        debug_assert!(dropped, "the budget was everything");
-        spine.limbo.retire(Block::Table(remains));
-        // Usually nobody is inside, and then this frees it at once.
-        spine.limbo.collect();
+        }
+        if let Some(waiting) = self.0.take() {
+            let Waiting {
+                spine,
+                remains,
+                stamp,
+            } = waiting;
+            spine.limbo.retire_table(remains, stamp);
+        }
     }
 }
 
@@ -107,6 +107,8 @@ pub(crate) struct Remains {
     slot: usize,
     /// The next bucket in its segment.
     bucket: usize,
+    /// The next directory slot to free the segment of.
+    freed: usize,
 }
 
 impl Remains {
@@ -162,20 +164,20 @@ impl Remains {
             return false;
         }
         let (directory, slots) = (self.table.directory(), self.table.slots());
-        let depth = directory.depth();
-        let mut index = 0;
-        while index < slots.len() {
-            let (first, width) = directory.span(index, slots[index].depth());
-            // SAFETY: nobody reads it any more, and each segment has one canonical slot.
-            unsafe { slots[first].segment().into_block().free(ground) };
-            index = first + width;
+        for _ in 0..budget.max(1) {
+            let Some(slot) = slots.get(self.freed) else {
+                // SAFETY: nobody reads it any more.
+                unsafe { self.table.arena.map_block().free() };
+                // SAFETY: nobody reads it any more.
+                unsafe { Directory::into_block(self.table.directory, directory.depth()).free() };
+                return true;
+            };
+            let (_, width) = directory.span(self.freed, slot.depth());
+            // SAFETY: nobody reads it any more, and each segment is met once, at its canonical slot.
+            unsafe { slot.segment().into_block().free() };
+            self.freed += width;
         }
-        // SAFETY: nobody reads it any more.
-        unsafe { self.table.arena.map_block().free(ground) };
-        let block: Block = Directory::into_block(self.table.directory, depth);
-        // SAFETY: nobody reads it any more.
-        unsafe { block.free(ground) };
-        true
+        false
     }
 
     fn drop_external(&mut self, handle: u32) -> usize {

@@ -9,7 +9,8 @@ use crate::entry::RawEntry;
 use crate::expiry::{Due16, Due32, tick, tick_start_ms};
 use crate::position::Position;
 
-/// A walk over what is due; lives as long as one call under the latch.
+/// One call's part of a round over what is due. A round goes once through the table, in as many calls as it takes: so
+/// it ends also while bounds, being coarse, keep calling due what is not.
 pub(crate) struct DueWalk {
     now_ms: u64,
     /// The start of the bucket to look at next; `None` when all were.
@@ -18,25 +19,47 @@ pub(crate) struct DueWalk {
     buckets_left: usize,
 }
 
-impl DueWalk {
-    pub(crate) fn new(now_ms: u64, start: Position, buckets: usize) -> DueWalk {
-        DueWalk {
-            now_ms,
-            at: Some(start),
-            buckets_left: buckets,
-        }
-    }
-
-    /// Whether it went all the way.
-    pub(crate) fn is_done(&self) -> bool {
-        self.at.is_none()
-    }
+/// A round that has not ended.
+#[derive(Clone, Copy)]
+pub(super) struct Round {
+    at: Position,
+    /// When it began, in ticks.
+    began: u64,
 }
 
 impl Table {
     /// Lower bound of the earliest deadline, milliseconds.
     pub(crate) fn next_due_ms(&self) -> Option<u64> {
         (self.deadlines > 0).then(|| tick_start_ms(self.due))
+    }
+
+    /// Goes on with the round, or begins one if something may be due; looks at up to `buckets` buckets.
+    pub(crate) fn due_walk(
+        &mut self,
+        context: Context<'_>,
+        now_ms: u64,
+        buckets: usize,
+    ) -> DueWalk {
+        if self.round.is_none() && self.due <= context.now {
+            self.round = Some(Round {
+                at: context.spine.partition.shard_start(context.shard),
+                began: context.now,
+            });
+        }
+        DueWalk {
+            now_ms,
+            at: self.round.map(|round| round.at),
+            buckets_left: buckets,
+        }
+    }
+
+    /// Ends a call's part of the round; whether something may still be due that no part has looked at.
+    pub(crate) fn end_walk(&mut self, context: Context<'_>, walk: &DueWalk) -> bool {
+        let Some(round) = self.round else {
+            return false;
+        };
+        self.round = walk.at.map(|at| Round { at, ..round });
+        self.round.is_some() || round.began < context.now && self.due <= context.now
     }
 
     /// The next entry that is due; `None` when there is no more or the walk's limit is reached. The caller removes it
@@ -51,10 +74,7 @@ impl Table {
     }
 
     fn find_due(&mut self, context: Context<'_>, walk: &mut DueWalk) -> Option<(Position, Found)> {
-        if self.due > context.now {
-            walk.at = None;
-            return None;
-        }
+        walk.at?;
         while let Some(at) = walk.at {
             let directory = self.directory();
             let slots = self.slots();

@@ -8,6 +8,9 @@ use rustix::net::{RecvFlags, recv, sockopt};
 use super::{EpollDriver, State};
 use crate::driver::{CloseReason, ConnectionId, Handler};
 
+/// The most memory kept for what a filter makes of the receive buffer.
+const PLAIN_KEPT: usize = 256 << 10;
+
 /// What one look at a connection came to.
 enum Received {
     /// So many bytes, and whether the room for them was filled.
@@ -31,7 +34,7 @@ impl EpollDriver {
             let Some(socket) = &connection.socket else {
                 return;
             };
-            if !connection.state.open_for_input() {
+            if !connection.wants_input() {
                 return self.notice_hang_up(handler, id);
             }
             let mut used_up = false;
@@ -102,22 +105,19 @@ impl EpollDriver {
     pub(super) fn receive_leftovers<H: Handler<Self>>(
         &mut self,
         handler: &mut H,
-        leftovers: Vec<ConnectionId>,
+        mut leftovers: Vec<ConnectionId>,
     ) {
-        for &id in &leftovers {
+        for id in leftovers.drain(..) {
             if let Some(connection) = self.connections.find_mut(id) {
                 connection.state.in_receive_again = false;
                 self.receive(handler, id);
             }
         }
-        // Keeps the list's memory, unless callbacks have begun a new one.
-        if self.receive_again.capacity() == 0 {
-            self.receive_again = leftovers;
-            self.receive_again.clear();
-        }
+        self.spare_list = leftovers;
     }
 
-    fn plan_receive(&mut self, id: ConnectionId) {
+    /// Notes that the next turn looks at this connection, whether it has an event or not.
+    pub(super) fn plan_receive(&mut self, id: ConnectionId) {
         if let Some(connection) = self.connections.find_mut(id)
             && !connection.state.in_receive_again
         {
@@ -151,12 +151,8 @@ impl EpollDriver {
             self.plan_output(id);
         }
         let mut rest = &mut plain[..];
-        while !rest.is_empty()
-            && self
-                .connections
-                .find(id)
-                .is_some_and(|connection| connection.socket.is_some())
-        {
+        // Once it is closing, only the filter itself still listens.
+        while !rest.is_empty() && self.is_open(id) {
             match handler
                 .receive_target(id)
                 .filter(|target| !target.is_empty())
@@ -174,7 +170,7 @@ impl EpollDriver {
             }
         }
         plain.clear();
-        if plain.capacity() <= 4 * self.options.receive_buffer {
+        if plain.capacity() <= PLAIN_KEPT {
             self.plain = plain;
         }
         match result {
@@ -184,13 +180,24 @@ impl EpollDriver {
         }
     }
 
+    /// Whether the connection stands and nobody has asked for its end.
+    fn is_open(&self, id: ConnectionId) -> bool {
+        self.connections.find(id).is_some_and(|connection| {
+            connection.socket.is_some() && !connection.state.close_after_flush
+        })
+    }
+
     /// All input was delivered: tells the handler, once.
     fn end_input<H: Handler<Self>>(&mut self, handler: &mut H, id: ConnectionId) {
         let Some(connection) = self.connections.find_mut(id) else {
             return;
         };
-        if connection.socket.is_none() || connection.state.input_ended {
+        if connection.socket.is_none() {
             return;
+        }
+        if connection.state.close_after_flush {
+            // The filter was waiting for its peer to let the last output through. That will not happen now.
+            return self.finish_orderly(id);
         }
         connection.state.input_ended = true;
         handler.end_of_input(self, id);

@@ -34,21 +34,22 @@ impl EpollDriver {
         }
     }
 
+    /// Sends what the turn has queued. Here, and not as each callback returns: no byte leaves before `turn_end`, and with
+    /// 50 connections and small replies it costs 3 to 5 % less processor time (with pipelines of 100 it costs 8 % more,
+    /// of a tenth of a microsecond per request).
     pub(super) fn send_outgoing<H: Handler<Self>>(&mut self, handler: &mut H) {
         if self.outgoing.is_empty() {
             return;
         }
-        let outgoing = std::mem::take(&mut self.outgoing);
-        for &id in &outgoing {
+        let next_list = std::mem::take(&mut self.spare_list);
+        let mut outgoing = std::mem::replace(&mut self.outgoing, next_list);
+        for id in outgoing.drain(..) {
             if let Some(connection) = self.connections.find_mut(id) {
                 connection.state.in_outgoing = false;
                 self.flush(handler, id);
             }
         }
-        if self.outgoing.capacity() == 0 {
-            self.outgoing = outgoing;
-            self.outgoing.clear();
-        }
+        self.spare_list = outgoing;
     }
 
     /// The kernel reports room for output, or the end of the connection. `only`: nothing else is reported.
@@ -97,7 +98,9 @@ impl EpollDriver {
         }
         let result = match filter {
             Some(filtered) => {
-                if let Err(error) = filtered.translate(output, state.close_after_flush) {
+                if let Err(error) =
+                    filtered.translate(output, state.close_after_flush, &mut self.spare_wire)
+                {
                     return self.fail_filter(id, error);
                 }
                 let offered = filtered.unsent().len();
@@ -107,7 +110,7 @@ impl EpollDriver {
                     send(&*socket, filtered.unsent(), FLAGS)
                 };
                 if let Ok(sent) = result {
-                    filtered.advance(sent);
+                    filtered.advance(sent, &mut self.spare_wire);
                 }
                 result.map(|sent| (offered, sent))
             }
@@ -130,6 +133,7 @@ impl EpollDriver {
                 .as_ref()
                 .map_or(0, |filtered| filtered.unsent().len());
         let was_behind = state.behind;
+        let closing = state.close_after_flush;
         state.behind = remaining > 0;
         if remaining == 0 {
             if output.allocated_bytes() > 0 {
@@ -148,13 +152,16 @@ impl EpollDriver {
                 }
             }
         } else if sent > 0 {
-            // More than one call takes. (Nothing sent and nothing refused: the filter holds it back.)
+            // More than one call takes.
             self.plan_output(id);
+        } else if closing && state.input_ended {
+            // The filter holds it back until it hears from its peer, which has said its last.
+            return self.finish_orderly(id);
         }
         if sent > 0 {
             self.report.sends += 1;
             self.report.bytes_sent += sent as u64;
-            if was_behind {
+            if was_behind && !closing {
                 handler.sent(self, id, remaining);
             }
         }

@@ -90,6 +90,7 @@ pub(crate) struct Recorder<D> {
     pub(crate) filter: Option<fn() -> Box<dyn Filter>>,
     /// Called with what arrives, after it was collected.
     pub(crate) on_received: Option<Hook<D>>,
+    pub(crate) on_direct: Option<HookOf<D, ConnectionId>>,
     pub(crate) on_timer: Option<HookOf<D, u64>>,
     pub(crate) on_closed: Option<HookOf<D, ConnectionId>>,
     pub(crate) on_woken: Option<WokenHook<D>>,
@@ -110,6 +111,7 @@ impl<D: Driver> Recorder<D> {
             keep_open: false,
             filter: None,
             on_received: None,
+            on_direct: None,
             on_timer: None,
             on_closed: None,
             on_woken: None,
@@ -199,12 +201,16 @@ impl<D: Driver> Handler<D> for Recorder<D> {
         }
     }
 
-    fn received_direct(&mut self, _: &mut D, id: ConnectionId, count: usize) {
+    fn received_direct(&mut self, io: &mut D, id: ConnectionId, count: usize) {
         self.alive(id);
         let target = self.targets.get_mut(&id).unwrap();
         assert!(count > 0 && count <= target.window);
         target.filled += count;
         assert!(target.filled <= target.memory.len());
+        if let Some(mut hook) = self.on_direct.take() {
+            hook(io, id);
+            self.on_direct = Some(hook);
+        }
     }
 
     fn end_of_input(&mut self, io: &mut D, id: ConnectionId) {

@@ -201,15 +201,20 @@ fn a_client_over_its_output_limit_is_closed_and_named() {
 
 #[test]
 fn keys_go_when_their_time_has_come_though_nobody_asks() {
+    const KEYS: usize = 200_000;
+    const BATCH: usize = 1000;
     let server = Server::start(&[]);
     let mut client = server.connect();
-    let count = 2000;
-    for number in 0..count {
-        client.send(format!("SET key:{number} value PX 100\r\n"));
+    // Deadlines close to each other: at any time some buckets hold keys that are due and others that soon will be.
+    for first in (0..KEYS).step_by(BATCH) {
+        let requests: String = (first..first + BATCH)
+            .map(|number| format!("SET key:{number} value PX {}\r\n", 3000 + number * 7 % 700))
+            .collect();
+        client.send(requests);
+        client.expect("+OK\r\n".repeat(BATCH).as_bytes());
     }
-    client.expect("+OK\r\n".repeat(count).as_bytes());
     let deadline = Instant::now() + PATIENCE;
-    while info_field(&mut client, "expired_keys") != count.to_string() {
+    while info_field(&mut client, "expired_keys") != KEYS.to_string() {
         assert!(Instant::now() < deadline);
     }
     client.ask("DBSIZE", ":0\r\n");
@@ -251,6 +256,39 @@ fn an_idle_server_sleeps() {
     thread::sleep(Duration::from_secs(1));
     let ticks = naps(&server) - before;
     assert!((1..=15).contains(&ticks), "{ticks} ticks");
+}
+
+fn resident_bytes(client: &mut Client) -> u64 {
+    info_field(client, "used_memory_rss").parse().unwrap()
+}
+
+#[test]
+fn memory_goes_back_to_the_system() {
+    const VALUES: usize = 64;
+    let server = Server::start(&[]);
+    let mut client = server.connect();
+    let empty = resident_bytes(&mut client);
+    let value = "v".repeat(1 << 20);
+    for number in 0..VALUES {
+        set(&mut client, &format!("large:{number}"), &value);
+    }
+    for number in 0..100_000 {
+        client.send(format!(
+            "SET small:{number} 0123456789012345678901234567890123456789\r\n"
+        ));
+    }
+    client.expect("+OK\r\n".repeat(100_000).as_bytes());
+    assert!(resident_bytes(&mut client) > empty + (VALUES as u64) * (1 << 20));
+    client.ask("FLUSHALL", "+OK\r\n");
+    let deadline = Instant::now() + PATIENCE;
+    while resident_bytes(&mut client) > empty + (8 << 20) {
+        assert!(
+            Instant::now() < deadline,
+            "{} -> {}",
+            empty,
+            resident_bytes(&mut client)
+        );
+    }
 }
 
 #[test]

@@ -1,12 +1,11 @@
 //! How the server ends.
 
 use std::fs;
-use std::io::Write;
 use std::os::unix::net::UnixDatagram;
 
 use rustix::process::Signal;
 
-use crate::harness::Server;
+use crate::harness::{Client, Server};
 
 #[test]
 fn sigterm_ends_it_in_good_order() {
@@ -129,12 +128,31 @@ fn systemd_is_told() {
     assert!(next().contains("\nSTOPPING=1\n"));
 }
 
+/// Has more replies waiting than sockets hold, and reads none of them.
+fn mute_client(server: &Server) -> Client {
+    let mut client = server.connect();
+    client.ask(&format!("SET k {}", "x".repeat(60_000)), "+OK\r\n");
+    client.send(b"GET k\r\n".repeat(1000));
+    // Another connection's turn comes after the one that took those requests in.
+    server.connect().ask("PING", "+PONG\r\n");
+    client
+}
+
 #[test]
 fn a_client_that_never_reads_does_not_hold_up_the_end() {
     let mut server = Server::start(&[]);
-    let mut client = server.connect();
-    client.ask(&format!("SET k {}", "x".repeat(60_000)), "+OK\r\n");
-    client.stream.write_all(&b"GET k\r\n".repeat(1000)).unwrap();
-    server.connect().ask("PING", "+PONG\r\n");
+    let _mute = mute_client(&server);
     server.stop();
+}
+
+#[test]
+fn a_second_sigint_ends_it_at_once() {
+    let mut server = Server::start(&[]);
+    let _mute = mute_client(&server);
+    server.signal(Signal::INT);
+    server.wait_for_line("User requested shutdown...");
+    server.signal(Signal::INT);
+    assert_eq!(server.wait().code(), Some(1));
+    let last = server.seen.last().unwrap();
+    assert!(last.ends_with(") You insist... exiting now."), "{last}");
 }

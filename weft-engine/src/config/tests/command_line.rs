@@ -1,3 +1,5 @@
+//! Command lines, and what Redis 8.2.3 makes of them.
+
 use super::*;
 
 fn arguments(words: &[&str]) -> Vec<Vec<u8>> {

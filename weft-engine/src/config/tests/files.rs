@@ -1,3 +1,5 @@
+//! Configuration files, and what Redis 8.2.3 says of them.
+
 use super::*;
 
 /// The start's message for a line of the one loaded file.

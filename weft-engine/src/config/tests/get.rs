@@ -1,3 +1,5 @@
+//! CONFIG GET against the answers of Redis 8.2.3.
+
 use super::*;
 
 /// Where Weft's defaults differ: name, default.

@@ -1,3 +1,5 @@
+//! Properties: what is rewritten reads the same, and no text makes the parser panic.
+
 use proptest::collection::vec;
 use proptest::prelude::*;
 

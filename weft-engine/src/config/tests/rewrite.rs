@@ -1,3 +1,5 @@
+//! CONFIG REWRITE: what stays, what is replaced, what is added.
+
 use super::*;
 
 /// Rewrites a file that was loaded, after these changes.

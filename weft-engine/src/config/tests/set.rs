@@ -1,3 +1,5 @@
+//! CONFIG SET against the answers of Redis 8.2.3.
+
 use super::*;
 
 /// Values that Weft treats differently on purpose: name, value.

@@ -1,3 +1,5 @@
+//! The table itself: names, defaults, kinds.
+
 use std::collections::HashSet;
 
 use super::*;
