@@ -391,10 +391,11 @@ fn reduce(
         }
         piece = piece.div_ceil(2);
     }
-    // Arguments that do not matter go too.
+    // Arguments that do not matter go too, the words of the name excepted.
     for index in 0..steps.len() {
+        let name_length = steps[index].command.split('|').count();
         let mut place = steps[index].request.len();
-        while place > 1 && index < steps.len() {
+        while place > name_length {
             place -= 1;
             let mut fewer = steps.clone();
             fewer[index].request.remove(place);

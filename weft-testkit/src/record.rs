@@ -165,7 +165,9 @@ fn pattern(reply: &Wire, rule: Rule) -> Expected {
     let exact = || Expected::Exact(reply.clone());
     match (rule, reply) {
         (Rule::Within(tolerance), Wire::Integer(value)) if *value > 0 => near(*value, tolerance),
-        (Rule::AnyOrder, Wire::Sequence(kind, elements)) if elements.len() > 1 => {
+        (Rule::AnyOrder | Rule::PairsInAnyOrder, Wire::Sequence(kind, elements))
+            if elements.len() > 2 =>
+        {
             Expected::AnyOrder(
                 *kind,
                 elements.iter().cloned().map(Expected::Exact).collect(),

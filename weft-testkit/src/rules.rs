@@ -51,6 +51,7 @@ const RULES: &[(&str, Rule)] = &[
     ("hkeys", Rule::AnyOrder),
     ("hvals", Rule::AnyOrder),
     ("hgetall", Rule::PairsInAnyOrder),
+    ("config|get", Rule::PairsInAnyOrder),
     ("scan", Rule::Scan),
     ("sscan", Rule::Scan),
     ("hscan", Rule::Scan),

@@ -15,6 +15,8 @@ use crate::folder::TemporaryFolder;
 const START_SECONDS_MAX: u64 = 20;
 /// A port found free can be taken by another process before the server binds it; so many ports are tried.
 const PORTS_TRIED: usize = 5;
+/// What the log of such a server says.
+const PORT_TAKEN: &str = "Address already in use";
 /// The kit's own read timeout: longer than any command of a test runs.
 const READ_TIMEOUT: Duration = Duration::from_secs(30);
 
@@ -31,14 +33,15 @@ impl Server {
     /// Starts `program`, redis-server's way of arguments being understood, with `arguments` after the port, the
     /// folder and the Unix socket. Saving is off.
     pub fn start(program: &Path, arguments: &[String]) -> Result<Self, KitError> {
-        let mut last = None;
-        for _ in 0..PORTS_TRIED {
+        let mut tries = 1;
+        loop {
             match Self::start_once(program, arguments) {
-                Ok(server) => return Ok(server),
-                Err(error) => last = Some(error),
+                Err(KitError::Server(what)) if what.contains(PORT_TAKEN) && tries < PORTS_TRIED => {
+                    tries += 1
+                }
+                other => return other,
             }
         }
-        Err(last.unwrap_or_else(|| KitError::Server("no port was tried".to_owned())))
     }
 
     fn start_once(program: &Path, arguments: &[String]) -> Result<Self, KitError> {
