@@ -64,6 +64,7 @@ pub fn play(
 ) -> Result<Option<Failure>, KitError> {
     door.revive(false)?;
     door.reset()?;
+    door.advance(0)?;
     let mut player = Player {
         sessions: BTreeMap::new(),
         waiting: Vec::new(),

@@ -94,6 +94,8 @@ pub fn read(
         let subcommands = subcommand_names(&theirs);
         collect(docs, info, name, &subcommands, &mut rows);
     }
+    // The servers list subcommands in an order of their own, and one seed has to mean one run.
+    rows.sort_by_key(CommandRow::name);
     Ok(rows)
 }
 

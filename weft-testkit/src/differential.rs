@@ -266,6 +266,9 @@ fn play(
                 break;
             }
         }
+        pair.doors()
+            .into_iter()
+            .try_for_each(|door| door.advance(0))?;
         for server in &mut servers {
             manner.delivery.send(server.as_mut(), &bytes, &mut random)?;
         }

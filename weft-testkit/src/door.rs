@@ -77,7 +77,7 @@ pub trait Door {
     /// The session of the kit itself, logged in and in database 0.
     fn control(&mut self) -> &mut dyn DoorSession;
 
-    /// Lets time pass: on a socket it really does, an engine without clocks is told.
+    /// Lets time pass, at least so much: on a socket it really does, an engine without clocks is told.
     fn advance(&mut self, milliseconds: u64) -> Result<(), KitError>;
 
     /// Begins anew with another engine if this one has ended, or if `distrusted`: it may hang.

@@ -98,13 +98,6 @@ impl Door for EngineDoor {
     fn set_answer_timeout(&mut self, _: Duration) {}
 
     fn open(&mut self) -> Result<Box<dyn DoorSession>, KitError> {
-        // The clock follows the real one from session to session, for what is counted from the present.
-        let primary = self.behind.primary.borrow();
-        let behind = Base::NowMilliseconds
-            .value()
-            .unsigned_abs()
-            .saturating_sub(primary.clock.unix_ms());
-        primary.clock.advance_ms(behind);
         Ok(Box::new(LocalSession::open(&self.behind.primary)))
     }
 
@@ -113,7 +106,11 @@ impl Door for EngineDoor {
     }
 
     fn advance(&mut self, milliseconds: u64) -> Result<(), KitError> {
-        self.behind.primary.borrow().clock.advance_ms(milliseconds);
+        // What is counted from the present is compared with a server's, so this clock never falls behind the real one.
+        let clock = &self.behind.primary.borrow().clock;
+        let then = clock.unix_ms() + milliseconds;
+        let now = Base::NowMilliseconds.value().unsigned_abs();
+        clock.advance_ms(then.max(now) - clock.unix_ms());
         Ok(())
     }
 

@@ -50,6 +50,8 @@ const STRINGS: &[&[u8]] = &[
 ];
 /// Lengths of long values: around the sizes at which a store may change a string's form.
 const LONG_LENGTHS: &[usize] = &[64, 255, 256, 4096, 65_535, 65_536, 70_000];
+/// Arguments that may be long.
+const LONG_ARGUMENTS: &[&str] = &["value", "message", "element", "member", "field", "string"];
 const INTEGERS: &[&str] = &[
     "0",
     "1",
@@ -413,7 +415,8 @@ impl Generator {
             );
         }
         match self.random.usize(..12) {
-            0 => {
+            // Other strings may be repeated in an error, and a line of that length is more than clients take.
+            0 if LONG_ARGUMENTS.contains(&name) => {
                 let length = LONG_LENGTHS[self.random.usize(..LONG_LENGTHS.len())];
                 vec![b'a' + self.random.u8(..26); length]
             }

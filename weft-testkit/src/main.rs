@@ -13,9 +13,8 @@ use weft_testkit::clients::{self, Verdict};
 use weft_testkit::command_docs;
 use weft_testkit::delivery::Delivery;
 use weft_testkit::deviations::Deviations;
-use weft_testkit::differential::{self, Pair, Plan};
+use weft_testkit::differential::{self, Plan};
 use weft_testkit::door::{Door, Protocol};
-use weft_testkit::engine_door::EngineDoor;
 use weft_testkit::error::KitError;
 use weft_testkit::folder;
 use weft_testkit::oracle::Oracles;
@@ -26,11 +25,16 @@ use weft_testkit::socket_door::SocketDoor;
 use weft_testkit::throughput::{self, Contender};
 
 mod arguments;
+mod contest;
 
 use arguments::Arguments;
+use contest::Contest;
 
 /// Bytes sent as they are have so many replies as come before this much silence.
 const RECORD_SILENCE: Duration = Duration::from_millis(300);
+
+/// The exit status when something from outside could not be had; a caller may count that as skipped.
+const EXIT_MISSING: u8 = 3;
 
 const USAGE: &str = "\
 weft-testkit COMMAND [OPTIONS]
@@ -89,7 +93,11 @@ fn main() -> ExitCode {
         Ok(false) => ExitCode::FAILURE,
         Err(error) => {
             eprintln!("weft-testkit: {error}");
-            ExitCode::FAILURE
+            ExitCode::from(if matches!(error, KitError::Missing(_)) {
+                EXIT_MISSING
+            } else {
+                1
+            })
         }
     }
 }
@@ -106,78 +114,13 @@ fn oracles() -> Result<bool, KitError> {
             println!("{name}: {}", path.display());
         }
     }
-    for what in &found.missing {
-        println!("not to be had: {what}");
-    }
-    Ok(found.missing.is_empty())
-}
-
-/// Which engines a task is about.
-struct Contest {
-    reference: PathBuf,
-    /// `None`: the engine in this process alone.
-    subject: Option<PathBuf>,
-    /// Whether the engine in this process is under test, beside the server or alone.
-    engine: bool,
-    arguments: Vec<String>,
-}
-
-impl Contest {
-    fn of(arguments: &Arguments) -> Result<Self, KitError> {
-        let oracles = Oracles::obtain();
-        let resolve = |name: &str| -> Result<PathBuf, KitError> {
-            match name {
-                "redis8" => oracles.require_reference().map(PathBuf::from),
-                "redis70" => oracles
-                    .redis70
-                    .clone()
-                    .ok_or_else(|| KitError::Missing(oracles.missing.join("; "))),
-                path => Ok(PathBuf::from(path)),
-            }
-        };
-        let reference = resolve(arguments.one("reference").unwrap_or("redis8"))?;
-        let (socket, engine) = match arguments.one("door") {
-            // The engine in this process is the product's: it stands beside its server, not beside another one.
-            None => (true, arguments.one("subject").is_none()),
-            Some("socket") => (true, false),
-            Some("engine") => (false, true),
-            Some(other) => return Err(KitError::syntax("--door", 0, format!("unknown: {other}"))),
-        };
-        let subject = match arguments.one("subject") {
-            _ if !socket => None,
-            Some(name) => Some(resolve(name)?),
-            None => {
-                let here = std::env::current_exe().map_err(KitError::io("find this program"))?;
-                Some(here.with_file_name("weft-server"))
-            }
-        };
-        Ok(Contest {
-            reference,
-            subject,
-            engine,
-            arguments: arguments.all("subject-arg").to_vec(),
-        })
-    }
-
-    /// The doors to the engine under test, each with an engine of its own; `more` are arguments for it.
-    fn doors(&self, more: &[String]) -> Result<Vec<Box<dyn Door>>, KitError> {
-        let mut arguments = more.to_vec();
-        arguments.extend_from_slice(&self.arguments);
-        let mut doors: Vec<Box<dyn Door>> = Vec::new();
-        if let Some(subject) = &self.subject {
-            doors.push(Box::new(SocketDoor::start(subject, &arguments)?));
-        }
-        if self.engine {
-            doors.push(Box::new(EngineDoor::start(&arguments)?));
-        }
-        Ok(doors)
-    }
-
-    /// The reference against each door.
-    fn pairs(&self) -> Result<Vec<Pair>, KitError> {
-        let reference = || SocketDoor::start(&self.reference, &[]);
-        let pair = |subject| Ok(Pair::new(Box::new(reference()?), subject));
-        self.doors(&[])?.into_iter().map(pair).collect()
+    if found.missing.is_empty() {
+        Ok(true)
+    } else {
+        Err(KitError::Missing(format!(
+            "not to be had: {}",
+            found.missing.join("; ")
+        )))
     }
 }
 
@@ -208,7 +151,7 @@ fn run_differential(arguments: &Arguments) -> Result<bool, KitError> {
             let rows = rows.get(&family).map(Vec::as_slice).unwrap_or_default();
             for row in rows {
                 if let Some(reason) = not_generated(row) {
-                    println!("  {family}: {} is not generated: it {reason}", row.name());
+                    println!("  {family}: {} is not generated: {reason}", row.name());
                 }
             }
             for (id, count) in &outcome.deviations {
@@ -273,7 +216,7 @@ fn run_cases(arguments: &Arguments) -> Result<bool, KitError> {
         deviations,
         counts: BTreeMap::new(),
     };
-    let is_reference = contest.subject.as_ref() == Some(&contest.reference);
+    let is_reference = contest.is_reference_alone();
     let (mut passed, mut failed) = (0, 0);
     for path in case_files(arguments)? {
         let file = CaseFile::read(&path)?;
@@ -330,7 +273,7 @@ fn run_record(arguments: &Arguments) -> Result<bool, KitError> {
     let contest = Contest::of(arguments)?;
     for path in case_files(arguments)? {
         let mut file = CaseFile::read(&path)?;
-        let mut door = SocketDoor::start(&contest.reference, &file.server)?;
+        let mut door = SocketDoor::start(&contest.reference()?, &file.server)?;
         door.set_answer_timeout(RECORD_SILENCE);
         for replaced in record::record(&mut file, &mut door)? {
             println!("{}: replaced: {replaced}", path.display());
@@ -372,6 +315,7 @@ fn run_clients(arguments: &Arguments) -> Result<bool, KitError> {
 
 fn run_throughput(arguments: &Arguments) -> Result<bool, KitError> {
     let contest = Contest::of(arguments)?;
+    let reference = contest.reference()?;
     let subject = contest
         .subject
         .ok_or_else(|| KitError::Missing("this needs the socket door".to_owned()))?;
@@ -388,7 +332,7 @@ fn run_throughput(arguments: &Arguments) -> Result<bool, KitError> {
         },
         Contender {
             name: "reference",
-            program: contest.reference,
+            program: reference,
             arguments: Vec::new(),
         },
     ];

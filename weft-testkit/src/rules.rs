@@ -90,10 +90,6 @@ pub fn alone(name: &str) -> bool {
 const NOT_GENERATED: &[(&str, &str)] = &[
     ("acl", "could lock the run out; has cases of its own"),
     (
-        "auth",
-        "the run's servers have no users; has cases of its own",
-    ),
-    (
         "client|caching",
         "is about tracking, which is not generated",
     ),

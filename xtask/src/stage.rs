@@ -5,6 +5,9 @@ use std::process::{Command, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+/// The test kit's exit status when something from outside could not be had.
+const EXIT_MISSING: i32 = 3;
+
 /// What passed, failed and was skipped, as the runners' closing lines say.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Counts {
@@ -26,6 +29,8 @@ impl Counts {
 pub(crate) struct Outcome {
     pub(crate) name: &'static str,
     pub(crate) succeeded: bool,
+    /// Whether it ended because something from outside could not be had.
+    pub(crate) missing: bool,
     pub(crate) counts: Counts,
     pub(crate) elapsed: Duration,
 }
@@ -35,7 +40,7 @@ pub(crate) fn run(name: &'static str, command: &mut Command) -> Outcome {
     println!("\n== {name}: {}", shown(command));
     let start = Instant::now();
     let counts = Arc::new(Mutex::new(Counts::default()));
-    let succeeded = match command
+    let status = match command
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
@@ -46,7 +51,7 @@ pub(crate) fn run(name: &'static str, command: &mut Command) -> Outcome {
                 "{name}: cannot run {}: {error}",
                 command.get_program().to_string_lossy()
             );
-            false
+            None
         }
         Ok(mut child) => {
             let readers = [
@@ -63,13 +68,14 @@ pub(crate) fn run(name: &'static str, command: &mut Command) -> Outcome {
                 // A reader ends with its stream; it has nothing to panic about.
                 let _ = reader.join();
             }
-            child.wait().is_ok_and(|status| status.success())
+            child.wait().ok()
         }
     };
     let counts = *counts.lock().unwrap_or_else(PoisonError::into_inner);
     Outcome {
         name,
-        succeeded,
+        succeeded: status.is_some_and(|status| status.success()),
+        missing: status.and_then(|status| status.code()) == Some(EXIT_MISSING),
         counts,
         elapsed: start.elapsed(),
     }

@@ -46,7 +46,7 @@ fn kit_of(profile: &str, arguments: &[&str]) -> Command {
 }
 
 pub(crate) fn ci() -> bool {
-    let mut report = Report::new();
+    let mut report = Report::new(true);
     report.add(stage::run(
         "format",
         &mut cargo(&["fmt", "--all", "--check"]),
@@ -69,7 +69,7 @@ pub(crate) fn ci() -> bool {
 }
 
 pub(crate) fn test() -> bool {
-    let mut report = Report::new();
+    let mut report = Report::new(false);
     tests(&mut report);
     report.finish()
 }
@@ -88,7 +88,10 @@ fn tests(report: &mut Report) {
         return;
     }
     report.add(stage::run("pages", &mut kit(&["pages", "--check"])));
-    report.add(unit());
+    if !report.add(stage::run("build tests", &mut unit(true))) {
+        return;
+    }
+    report.add(stage::run("unit", &mut unit(false)));
     report.add(loom());
     report.add(stage::run("oracles", &mut kit(&["oracles"])));
     report.add(stage::run("cases", &mut kit(&["cases"])));
@@ -100,8 +103,8 @@ fn tests(report: &mut Report) {
     report.add(stage::run("clients", &mut kit(&["clients"])));
 }
 
-/// Unit and integration tests of all crates, by nextest where it is installed.
-fn unit() -> Outcome {
+/// Unit and integration tests of all crates, by nextest where it is installed; `build` only compiles them.
+fn unit(build: bool) -> Command {
     let nextest = cargo(&["nextest", "--version"])
         .output()
         .is_ok_and(|output| output.status.success());
@@ -113,12 +116,6 @@ fn unit() -> Outcome {
             "--cargo-profile",
             PROFILE,
             "--no-fail-fast",
-            "--status-level",
-            "fail",
-            "--final-status-level",
-            "slow",
-            "--show-progress",
-            "none",
         ])
     } else {
         cargo(&[
@@ -127,19 +124,31 @@ fn unit() -> Outcome {
             "--profile",
             PROFILE,
             "--no-fail-fast",
-            "--quiet",
         ])
     };
-    stage::run("unit", &mut command)
+    match (nextest, build) {
+        (_, true) => command.arg("--no-run"),
+        (true, false) => command.args([
+            "--status-level",
+            "fail",
+            "--final-status-level",
+            "slow",
+            "--show-progress",
+            "none",
+        ]),
+        (false, false) => command.arg("--quiet"),
+    };
+    command
 }
 
 /// The models of lock-free code: the crates that have some are compiled once more, with loom's atomics.
 fn loom() -> Outcome {
-    let mut command = cargo(&["test", "--release", "--lib", "--quiet"]);
+    let mut command = cargo(&["test", "--profile", PROFILE, "--lib", "--quiet"]);
     for name in tidy::crates_with_loom(&root()) {
         command.args(["-p", &name]);
     }
-    command.args(["--", "loom"]);
+    // What is no model cannot run on loom's atomics.
+    command.args(["--", "model", "loom"]);
     command
         .env("RUSTFLAGS", "--cfg loom")
         .env("CARGO_TARGET_DIR", target().join("loom"));
@@ -158,6 +167,7 @@ fn tidy_stage() -> Outcome {
     Outcome {
         name: "tidy",
         succeeded: failed == 0,
+        missing: false,
         counts: Counts {
             passed: 0,
             failed,
@@ -200,7 +210,7 @@ pub(crate) fn bench(names: &[&str]) -> bool {
 }
 
 pub(crate) fn soak(minutes: u64) -> bool {
-    let mut report = Report::new();
+    let mut report = Report::new(true);
     if !report.add(stage::run(
         "build",
         &mut cargo(&["build", "--workspace", "--bins", "--profile", PROFILE]),
