@@ -113,7 +113,7 @@ impl Table {
         let arena = Arena::new();
         let shard_bits = context.spine.partition.shard_bits();
         let directory = Directory::allocate(0, shard_bits, arena.map());
-        let segment = Segment::allocate(0);
+        let segment = Segment::allocate(0, &context.spine.ground);
         // SAFETY: just allocated, and not freed while in use here.
         let slots = unsafe { Directory::slots(directory) };
         directory::install(slots, (0, 1), 0, segment, false);

@@ -2,7 +2,7 @@
 
 use smallvec::SmallVec;
 use weft_data::glob;
-use weft_resp::Writer;
+use weft_resp::{Args, Writer};
 
 use super::options::is;
 use crate::command::{
@@ -167,46 +167,66 @@ fn info(cx: &mut Context<'_, '_>) -> Result<(), CommandError> {
 }
 
 fn list(cx: &mut Context<'_, '_>) -> Result<(), CommandError> {
-    let wanted: Box<dyn Fn(&str, &CommandRow) -> bool> =
-        match (cx.args.get(2), cx.args.get(3), cx.args.get(4)) {
-            (None, ..) => Box::new(|_, _| true),
-            (Some(filterby), Some(kind), Some(value))
-                if cx.args.len() == 5 && is(filterby, "FILTERBY") =>
-            {
-                if is(kind, "PATTERN") {
-                    Box::new(move |name, _| glob::matches(value, name.as_bytes(), true))
-                } else if is(kind, "ACLCAT") {
-                    let category = Categories::by_name(value);
-                    Box::new(move |_, row| {
-                        category.is_some_and(|category| row.all_categories().contains(category))
-                    })
-                } else if is(kind, "MODULE") {
-                    Box::new(|_, _| false)
-                } else {
-                    return Err(CommandError::Syntax);
-                }
-            }
-            _ => return Err(CommandError::Syntax),
-        };
-    let filtered = cx.args.len() > 2;
+    let filter = Filter::parse(cx.args)?;
     let mut names = Vec::new();
     for row in cx.engine.commands.rows() {
-        if wanted(row.name, row) {
+        if filter.want(row.name, row) {
             names.push(row.name.to_owned());
         }
-        if filtered {
-            let full = |sub: &CommandRow| format!("{}|{}", row.name, sub.name);
+        // Without a filter only whole commands are listed.
+        if !matches!(filter, Filter::None) {
+            let wanted = row
+                .subcommands
+                .iter()
+                .map(|sub| (full_name(row.name, sub), sub));
             names.extend(
-                row.subcommands
-                    .iter()
-                    .filter(|sub| wanted(&full(sub), sub))
-                    .map(full),
+                wanted
+                    .filter(|(name, sub)| filter.want(name, sub))
+                    .map(|(name, _)| name),
             );
         }
     }
     cx.reply.array(names.len());
     names.iter().for_each(|name| cx.reply.bulk(name.as_bytes()));
     Ok(())
+}
+
+/// What COMMAND LIST lists.
+enum Filter<'a> {
+    None,
+    Pattern(&'a [u8]),
+    /// No command belongs to a category that does not exist.
+    Category(Option<Categories>),
+    /// No command comes from a module.
+    Module,
+}
+
+impl<'a> Filter<'a> {
+    fn parse(args: Args<'a>) -> Result<Self, CommandError> {
+        match (args.get(2), args.get(3), args.get(4)) {
+            (None, ..) => Ok(Self::None),
+            (Some(word), Some(kind), Some(value)) if args.len() == 5 && is(word, "FILTERBY") => {
+                match kind {
+                    _ if is(kind, "PATTERN") => Ok(Self::Pattern(value)),
+                    _ if is(kind, "ACLCAT") => Ok(Self::Category(Categories::by_name(value))),
+                    _ if is(kind, "MODULE") => Ok(Self::Module),
+                    _ => Err(CommandError::Syntax),
+                }
+            }
+            _ => Err(CommandError::Syntax),
+        }
+    }
+
+    fn want(&self, name: &str, row: &CommandRow) -> bool {
+        match self {
+            Self::None => true,
+            Self::Pattern(pattern) => glob::matches(pattern, name.as_bytes(), true),
+            Self::Category(category) => {
+                category.is_some_and(|category| row.all_categories().contains(category))
+            }
+            Self::Module => false,
+        }
+    }
 }
 
 fn docs(cx: &mut Context<'_, '_>) -> Result<(), CommandError> {

@@ -43,13 +43,16 @@ pub struct Change {
     pub event: &'static str,
 }
 
+/// Keys by position and name.
+type Overdue = SmallVec<[(Position, Box<[u8]>); 1]>;
+
 /// What a unit has done and not yet let out. Reused from unit to unit.
 #[derive(Default)]
 pub(crate) struct UnitLog {
     effects: Vec<Effect>,
     changes: Vec<Change>,
     /// Keys that were read after their time had come.
-    overdue: RefCell<SmallVec<[(Position, Box<[u8]>); 1]>>,
+    overdue: RefCell<Overdue>,
     dropped: Vec<Dropped>,
     garbage: Vec<Garbage>,
     touched: i64,
@@ -354,28 +357,6 @@ impl<'k> Unit<'k> {
                 arguments: arguments(),
             });
         }
-    }
-
-    /// Starts to keep pre-images, so that [`undo`](Self::undo) can put everything back.
-    pub fn capture(&mut self) {
-        self.each_shard(Shard::capture);
-    }
-
-    /// Puts back everything the unit has changed since [`capture`](Self::capture) and forgets what it recorded.
-    pub fn undo(&mut self) {
-        self.each_shard(|shard| {
-            for image in shard.captured().into_iter().rev() {
-                shard.restore(image);
-            }
-        });
-        self.log.effects.clear();
-        self.log.changes.clear();
-        self.log.touched = 0;
-    }
-
-    /// Ends keeping pre-images; what was done stays.
-    pub fn keep(&mut self) {
-        self.each_shard(|shard| drop(shard.captured()));
     }
 
     pub(super) fn only_shard(&mut self) -> Option<&mut Shard> {

@@ -1,12 +1,13 @@
-//! Address space for the arenas of all shards.
+//! Address space for the arenas and the large segments of all shards.
 //!
-//! Owns the mappings and hands them out in chunks of [`CHUNK_BYTES`]. Does not know what lies in a chunk. Mappings are
-//! reserved in slabs, so that chunks of different shards lie side by side and share page tables. Transparent huge
+//! Owns the mappings and hands them out in chunks of [`CHUNK_BYTES`], to arenas, and in single pages, to tables: both
+//! are what a look-up touches at random. Does not know what lies in them. Mappings are reserved in slabs, so that chunks of different shards lie side by side and share page tables. Transparent huge
 //! pages are excluded, since they would back whole 2 MiB for the few pages that a small shard touches; instead regions
 //! that are nearly full are turned into huge pages one by one ([`Ground::consolidate`]), which adds next to nothing
 //! and halves the time of a random look-up in large keyspaces.
 //! Invariants: a mapping lives as long as the ground; chunks given back hold no memory.
 
+use std::collections::HashMap;
 use std::ptr::NonNull;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicBool, AtomicU32};
@@ -22,6 +23,8 @@ pub(crate) const PAGE_BYTES: usize = 4096;
 const SLAB_BYTES: usize = 32 << 20;
 /// What can become one huge page, bytes.
 const REGION_BYTES: usize = 2 << 20;
+/// Returned pages that stay backed by the system.
+const WARM_PAGES: usize = 64;
 const REGIONS: usize = SLAB_BYTES / REGION_BYTES;
 /// Pages in use from which on a region becomes a huge page: 15 of 16.
 const DENSE_PAGES: u32 = (REGION_BYTES / PAGE_BYTES / 16 * 15) as u32;
@@ -31,6 +34,7 @@ pub(crate) struct Ground {
     slabs: Mutex<Slabs>,
     /// Regions that became dense.
     dense: Mutex<Vec<(Arc<Slab>, usize)>>,
+    pages: Mutex<Pages>,
     /// Whether single pages of ours can be given back: the system's are not larger.
     small_pages: AtomicBool,
     /// Whether the system has refused to make a huge page.
@@ -44,6 +48,21 @@ struct Slabs {
     used: usize,
     returned: Vec<Chunk>,
 }
+
+/// Pages given out one by one.
+#[derive(Default)]
+struct Pages {
+    /// The chunks they come from, by address.
+    chunks: HashMap<usize, Chunk>,
+    /// The newest chunk's address, and how many of its pages were given out.
+    newest: Option<(NonNull<u8>, usize)>,
+    /// Returned pages that the system still backs, and those that it does not.
+    warm: Vec<NonNull<u8>>,
+    cold: Vec<NonNull<u8>>,
+}
+
+// SAFETY: the pointers lead to pages that the ground owns.
+unsafe impl Send for Pages {}
 
 /// One mapping.
 struct Slab {
@@ -101,6 +120,7 @@ impl Ground {
                 ..Slabs::default()
             }),
             dense: Mutex::default(),
+            pages: Mutex::default(),
             small_pages: AtomicBool::new(false),
             no_huge_pages: AtomicBool::new(false),
         }
@@ -144,6 +164,69 @@ impl Ground {
         lock(&self.slabs).returned.push(chunk);
     }
 
+    /// A page of zeroes.
+    pub(crate) fn take_page(&self) -> NonNull<u8> {
+        let mut pages = lock(&self.pages);
+        if let Some(page) = pages.warm.pop() {
+            // SAFETY: nobody else has the page.
+            unsafe { page.write_bytes(0, PAGE_BYTES) };
+            return page;
+        }
+        let page = match (pages.cold.pop(), pages.newest) {
+            (Some(page), _) => page,
+            (None, Some((chunk, used))) if used < CHUNK_BYTES / PAGE_BYTES => {
+                pages.newest = Some((chunk, used + 1));
+                // SAFETY: within the chunk.
+                unsafe { chunk.add(used * PAGE_BYTES) }
+            }
+            _ => {
+                let chunk = self.take();
+                let start = chunk.start();
+                pages.chunks.insert(start.as_ptr().addr(), chunk);
+                pages.newest = Some((start, 1));
+                start
+            }
+        };
+        pages.chunk_of(page).use_pages(1, self);
+        page
+    }
+
+    /// Takes a page back.
+    ///
+    /// # Safety
+    ///
+    /// It came from [`Ground::take_page`], and nobody refers to it.
+    pub(crate) unsafe fn give_back_page(&self, page: NonNull<u8>) {
+        lock(&self.pages).warm.push(page);
+    }
+
+    /// Gives returned pages to the system, a few apart. Not to be called under a latch.
+    pub(crate) fn trim_pages(&self) {
+        if !self.small_pages() {
+            return;
+        }
+        loop {
+            // A few at a time, and not under the lock: somebody with a latch may want a page.
+            let batch: Vec<NonNull<u8>> = {
+                let mut pages = lock(&self.pages);
+                let surplus = pages.warm.len().saturating_sub(WARM_PAGES);
+                pages.warm.drain(..surplus.min(16)).collect()
+            };
+            if batch.is_empty() {
+                return;
+            }
+            for &page in &batch {
+                // SAFETY: nobody refers to the page, and nobody can get it meanwhile.
+                unsafe { discard(page, PAGE_BYTES) };
+            }
+            let mut pages = lock(&self.pages);
+            for page in batch {
+                pages.chunk_of(page).unuse_pages(1);
+                pages.cold.push(page);
+            }
+        }
+    }
+
     /// Makes huge pages of up to `most` dense regions; bytes that became huge. Each takes some hundred microseconds, and
     /// whoever touches the region meanwhile waits for it: for a thread in the background.
     pub(crate) fn consolidate(&self, most: usize) -> usize {
@@ -167,6 +250,14 @@ impl Ground {
             }
         }
         bytes
+    }
+}
+
+impl Pages {
+    fn chunk_of(&mut self, page: NonNull<u8>) -> &mut Chunk {
+        let address = page.as_ptr().addr();
+        let chunk = self.chunks.get_mut(&(address - address % CHUNK_BYTES));
+        chunk.expect("chunks are aligned, and all that pages came from are here")
     }
 }
 

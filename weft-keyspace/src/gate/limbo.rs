@@ -12,7 +12,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::arena::ChunkMap;
-use crate::arena::ground::Ground;
+use crate::arena::ground::{Ground, PAGE_BYTES};
 use crate::gate::Gates;
 use crate::table::Remains;
 
@@ -23,6 +23,8 @@ const BATCH: usize = 32;
 pub(crate) enum Block {
     /// Memory of the general allocator.
     Raw(NonNull<u8>, Layout),
+    /// A page of the ground.
+    Page(NonNull<u8>),
     /// A chunk map with its capacity.
     Map(NonNull<ChunkMap>, usize),
 }
@@ -34,6 +36,7 @@ impl Block {
     fn bytes(&self) -> usize {
         match self {
             Block::Raw(_, layout) => layout.size(),
+            Block::Page(_) => PAGE_BYTES,
             Block::Map(_, capacity) => capacity * size_of::<ChunkMap>(),
         }
     }
@@ -41,10 +44,12 @@ impl Block {
     /// # Safety
     ///
     /// Nobody reads it any more.
-    pub(crate) unsafe fn free(self) {
+    pub(crate) unsafe fn free(self, ground: &Ground) {
         match self {
             // SAFETY: the block was allocated with this layout and is not used any more.
             Block::Raw(start, layout) => unsafe { dealloc(start.as_ptr(), layout) },
+            // SAFETY: the page came from the ground and is not used any more.
+            Block::Page(start) => unsafe { ground.give_back_page(start) },
             Block::Map(start, capacity) => {
                 let map = NonNull::slice_from_raw_parts(start, capacity);
                 // SAFETY: it was leaked from a box of this length and is not used any more.
@@ -124,7 +129,9 @@ impl Limbo {
             waiting.tables.extend(kept);
         }
         self.free_tables(free);
-        self.collect_blocks() && all
+        let none = self.collect_blocks();
+        self.ground.trim_pages();
+        none && all
     }
 
     fn collect_blocks(&self) -> bool {
@@ -166,7 +173,7 @@ impl Limbo {
         for block in blocks {
             self.bytes.fetch_sub(block.bytes(), Relaxed);
             // SAFETY: every worker has been outside its gate since the block was retired.
-            unsafe { block.free() };
+            unsafe { block.free(&self.ground) };
         }
     }
 }

