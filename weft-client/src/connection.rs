@@ -144,7 +144,12 @@ impl Connection {
     /// reply read so far.
     pub fn read_to_close(&mut self) -> Result<Vec<u8>, ClientError> {
         while self.receive()? > 0 {}
-        Ok(self.received.split_off(self.consumed))
+        Ok(self.take_received())
+    }
+
+    /// The bytes that have arrived and belong to no reply read so far; nothing is waited for.
+    pub fn take_received(&mut self) -> Vec<u8> {
+        self.received.split_off(self.consumed)
     }
 
     /// Sends one command and waits for its reply.

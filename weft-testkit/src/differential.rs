@@ -15,6 +15,7 @@ use crate::door::{Answer, Door, DoorSession, Protocol};
 use crate::error::KitError;
 use crate::finding::Finding;
 use crate::generator::{After, Generator, Step};
+use crate::reduction::shorten;
 use crate::rules::{alone, not_generated, rule};
 use crate::state;
 use crate::wire::{Wire, write_request};
@@ -349,7 +350,7 @@ fn reduce(
     difference: Difference,
 ) -> Result<Finding, KitError> {
     let deadline = Instant::now() + Duration::from_secs(REDUCTION_SECONDS_MAX);
-    let mut steps: Vec<Step> = steps[..(difference.index + 1).min(steps.len())].to_vec();
+    let steps: Vec<Step> = steps[..(difference.index + 1).min(steps.len())].to_vec();
     let command = difference.command.clone();
     let mut shows = |steps: &[Step]| -> Result<Option<Difference>, KitError> {
         if Instant::now() > deadline {
@@ -368,29 +369,7 @@ fn reduce(
             repeatable: false,
         });
     };
-    let mut latest = again;
-    // Halves, quarters ... are left out as long as the rest still shows it.
-    let mut piece = steps.len().div_ceil(2);
-    loop {
-        let mut start = 0;
-        while start < steps.len() {
-            let end = (start + piece).min(steps.len());
-            let mut fewer = steps.clone();
-            fewer.drain(start..end);
-            match shows(&fewer)? {
-                Some(found) => {
-                    fewer.truncate(found.index + 1);
-                    steps = fewer;
-                    latest = found;
-                }
-                None => start = end,
-            }
-        }
-        if piece == 1 {
-            break;
-        }
-        piece = piece.div_ceil(2);
-    }
+    let (mut steps, mut latest) = shorten(steps, again, &mut shows)?;
     // Arguments that do not matter go too, the words of the name excepted.
     for index in 0..steps.len() {
         let name_length = steps[index].command.split('|').count();

@@ -127,6 +127,9 @@ pub trait DoorSession {
 
     /// The next answer.
     fn read(&mut self) -> Result<Answer, KitError>;
+
+    /// Says that nothing more will be sent, and returns all bytes that still come until the other side ends too.
+    fn finish(&mut self) -> Result<Vec<u8>, KitError>;
 }
 
 impl dyn DoorSession + '_ {

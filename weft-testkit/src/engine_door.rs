@@ -297,6 +297,13 @@ impl DoorSession for LocalSession {
             None => Ok(Answer::Odd(std::mem::take(&mut self.answered))),
         }
     }
+
+    fn finish(&mut self) -> Result<Vec<u8>, KitError> {
+        if let Some(what) = &self.local.borrow().fallen {
+            return Ok(format!("the engine panicked: {what}").into_bytes());
+        }
+        Ok(std::mem::take(&mut self.answered))
+    }
 }
 
 /// Surroundings in which there is nothing.

@@ -18,6 +18,7 @@ use weft_testkit::door::{Door, Protocol};
 use weft_testkit::error::KitError;
 use weft_testkit::folder;
 use weft_testkit::oracle::Oracles;
+use weft_testkit::raw_differential;
 use weft_testkit::record;
 use weft_testkit::rules::not_generated;
 use weft_testkit::server::Server;
@@ -46,6 +47,9 @@ weft-testkit COMMAND [OPTIONS]
       --seed N              what everything random comes from (1)
       --delivery NAME       single, pipeline, split or bytes (may be repeated); default: all in turn
       --findings N          distinct differences per family after which it is left (5)
+  streams                 random byte streams, good and bad requests, to both
+      --count N             streams per door (10000)
+      --seed N, --findings N  as above
   cases [FILE ...]        written cases through every door (default: all in weft-testkit/cases)
       --delivery NAME       as above; default: each
   record FILE ...         fill the replies of case files in from the reference
@@ -73,6 +77,7 @@ fn main() -> ExitCode {
     let result = match arguments.command.as_str() {
         "oracles" => oracles(),
         "differential" => run_differential(&arguments),
+        "streams" => run_streams(&arguments),
         "cases" => run_cases(&arguments),
         "command-docs" => run_command_docs(&arguments),
         "clients" => run_clients(&arguments),
@@ -175,6 +180,31 @@ fn run_differential(arguments: &Arguments) -> Result<bool, KitError> {
         }
     }
     println!("differential: {passed} passed, {failed} failed");
+    Ok(failed == 0)
+}
+
+fn run_streams(arguments: &Arguments) -> Result<bool, KitError> {
+    let (mut passed, mut failed) = (0, 0);
+    for mut pair in Contest::of(arguments)?.pairs()? {
+        let count = arguments.number("count", 10_000)?;
+        let seed = arguments.number("seed", 1)? as u64;
+        let start = Instant::now();
+        let findings =
+            raw_differential::run(&mut pair, count, seed, arguments.number("findings", 5)?)?;
+        findings.iter().for_each(|finding| println!("\n{finding}"));
+        println!(
+            "streams, {}: {count} (seed {seed}), {} differences, {:.1} s",
+            pair.subject.name().split(',').next().unwrap_or_default(),
+            findings.len(),
+            start.elapsed().as_secs_f64(),
+        );
+        if findings.is_empty() {
+            passed += 1
+        } else {
+            failed += 1
+        }
+    }
+    println!("streams: {passed} passed, {failed} failed");
     Ok(failed == 0)
 }
 

@@ -142,4 +142,15 @@ impl DoorSession for SocketSession {
             Err(error) => Err(error.into()),
         }
     }
+
+    fn finish(&mut self) -> Result<Vec<u8>, KitError> {
+        // The server may have hung up first.
+        let _ = self.connection.finish_sending();
+        match self.connection.read_to_close() {
+            Err(ClientError::Io(error)) if error.kind() == std::io::ErrorKind::ConnectionReset => {
+                Ok(self.connection.take_received())
+            }
+            other => Ok(other?),
+        }
+    }
 }

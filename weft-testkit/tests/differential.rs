@@ -116,6 +116,10 @@ impl DoorSession for FaultySession {
             other => other,
         })
     }
+
+    fn finish(&mut self) -> Result<Vec<u8>, KitError> {
+        self.0.finish()
+    }
 }
 
 #[test]

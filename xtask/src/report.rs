@@ -14,7 +14,13 @@ const BUDGETS: &[(&str, &[&str], u64)] = &[
     ("unit", &["unit", "loom"], 5 * 60),
     (
         "differential",
-        &["oracles", "cases", "command docs", "differential"],
+        &[
+            "oracles",
+            "cases",
+            "command docs",
+            "differential",
+            "streams",
+        ],
         6 * 60,
     ),
     ("clients", &["clients"], 3 * 60),

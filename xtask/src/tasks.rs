@@ -100,6 +100,7 @@ fn tests(report: &mut Report) {
         "differential",
         &mut kit(&["differential", "--count", REQUESTS_PER_FAMILY]),
     ));
+    report.add(stage::run("streams", &mut kit(&["streams"])));
     report.add(stage::run("clients", &mut kit(&["clients"])));
 }
 
@@ -109,26 +110,14 @@ fn unit(build: bool) -> Command {
         .output()
         .is_ok_and(|output| output.status.success());
     let mut command = if nextest {
-        cargo(&[
-            "nextest",
-            "run",
-            "--workspace",
-            "--cargo-profile",
-            PROFILE,
-            "--no-fail-fast",
-        ])
+        cargo(&["nextest", "run", "--workspace", "--cargo-profile", PROFILE])
     } else {
-        cargo(&[
-            "test",
-            "--workspace",
-            "--profile",
-            PROFILE,
-            "--no-fail-fast",
-        ])
+        cargo(&["test", "--workspace", "--profile", PROFILE])
     };
     match (nextest, build) {
         (_, true) => command.arg("--no-run"),
         (true, false) => command.args([
+            "--no-fail-fast",
             "--status-level",
             "fail",
             "--final-status-level",
@@ -136,7 +125,7 @@ fn unit(build: bool) -> Command {
             "--show-progress",
             "none",
         ]),
-        (false, false) => command.arg("--quiet"),
+        (false, false) => command.args(["--no-fail-fast", "--quiet"]),
     };
     command
 }
