@@ -2,13 +2,16 @@
 
 use crate::error::KitError;
 
+/// Tries a sequence: what it shows, if it does.
+pub type Trial<'a, T, S> = dyn FnMut(&[T]) -> Result<Option<S>, KitError> + 'a;
+
 /// The shortest sequence found, with what it shows; `shown` is what `items` show, and `shows` tries others.
 ///
 /// Single items are tried until none can be left out. `shows` bounds the time by finding nothing any more.
 pub fn shorten<T: Clone, S>(
     mut items: Vec<T>,
     mut shown: S,
-    shows: &mut dyn FnMut(&[T]) -> Result<Option<S>, KitError>,
+    shows: &mut Trial<'_, T, S>,
 ) -> Result<(Vec<T>, S), KitError> {
     let mut piece = items.len().div_ceil(2).max(1);
     loop {
