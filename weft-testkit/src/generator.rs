@@ -349,14 +349,10 @@ impl Generator {
                 ArgumentKind::PureToken => {}
                 ArgumentKind::Block => self.arguments(&argument.children, out, false),
                 ArgumentKind::OneOf => {
-                    if !argument.children.is_empty() {
-                        let child = self.random.usize(..argument.children.len());
-                        self.argument(&argument.children[child], out);
-                        // Two of the alternatives at once.
-                        if self.one_in(25) {
-                            let child = self.random.usize(..argument.children.len());
-                            self.argument(&argument.children[child], out);
-                        }
+                    self.alternative(argument, out);
+                    // Two of the alternatives at once.
+                    if self.one_in(25) {
+                        self.alternative(argument, out);
                     }
                 }
                 _ => {
@@ -364,6 +360,18 @@ impl Generator {
                     out.push(value);
                 }
             }
+        }
+    }
+
+    fn alternative(&mut self, argument: &Argument, out: &mut Vec<Vec<u8>>) {
+        // An id that a server makes from its clock is no two servers' same.
+        let children: Vec<&Argument> = argument
+            .children
+            .iter()
+            .filter(|child| child.name != "auto-id")
+            .collect();
+        if let Some(child) = self.random.choice(children) {
+            self.argument(child, out);
         }
     }
 
