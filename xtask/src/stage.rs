@@ -117,8 +117,10 @@ fn shown(command: &Command) -> String {
 
 /// The counts in a closing line of cargo test, cargo nextest or the test kit.
 fn closing_line(line: &str) -> Option<Counts> {
+    // Nextest repeats the output of a failed test, indented: that line is counted by its own summary.
+    let of_cargo_test = line.starts_with("test result: ");
     let line = line.trim();
-    let is_closing = line.starts_with("test result: ")
+    let is_closing = of_cargo_test
         || (line.starts_with("Summary [") && line.contains(" run: "))
         || line.split_once(": ").is_some_and(|(_, rest)| {
             rest.starts_with(|c: char| c.is_ascii_digit()) && rest.contains(" passed, ")
@@ -172,6 +174,10 @@ mod tests {
             ),
             ("cases: 950 passed, 2 failed", counts(950, 2, 0)),
             ("clients: 4 passed, 0 failed, 1 skipped", counts(4, 0, 1)),
+            (
+                "    test result: FAILED. 0 passed; 1 failed; 0 ignored",
+                None,
+            ),
             ("redis-cli: 17 checks passed", None),
             (
                 "weft-testkit/cases/incr.case: 12 cases, 96 times played, 0 failed, 0 skipped, 0.1 s",
