@@ -68,9 +68,10 @@ impl CommandError {
         Self::quoting("ERR unknown subcommand '", clip(word, ECHO_MAX), &help)
     }
 
-    /// A text that quotes some of the client's bytes.
+    /// A text that quotes some of the client's bytes, up to the first zero.
     #[must_use]
     pub fn quoting(before: &str, quoted: &[u8], after: &str) -> Self {
+        let quoted = clip(quoted, usize::MAX);
         Self::Composed(
             [before.as_bytes(), quoted, after.as_bytes()]
                 .concat()

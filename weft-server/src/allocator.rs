@@ -10,15 +10,15 @@ use tikv_jemalloc_ctl::{epoch, stats};
 #[global_allocator]
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
-/// jemalloc's options, read before the first allocation. No thread of its own; pages that became free go back to the
-/// system after a second instead of ten, and at once instead of through the lazy state, so that resident memory says
+/// jemalloc's options, read before the first allocation. Pages that became free go back to the system by a thread of
+/// jemalloc's own, since a worker that does it between two requests stalls for milliseconds; after a second instead of ten, and at once instead of through the lazy state, so that resident memory says
 /// what is in use. No huge pages: an empty server must stay small.
 ///
 /// The name is the one jemalloc is built to look for.
 // SAFETY: the symbol is jemalloc's option string: a pointer to bytes that end with a zero, which this is.
 #[unsafe(export_name = "_rjem_malloc_conf")]
-pub static OPTIONS: &[u8; 73] =
-    b"background_thread:false,dirty_decay_ms:1000,muzzy_decay_ms:0,thp:default\0";
+pub static OPTIONS: &[u8; 72] =
+    b"background_thread:true,dirty_decay_ms:1000,muzzy_decay_ms:0,thp:default\0";
 
 /// The allocator's name and version, for INFO.
 pub fn name() -> String {
@@ -56,7 +56,7 @@ mod tests {
     #[test]
     fn the_options_are_those_asked_for() {
         assert_eq!(OPTIONS.last(), Some(&0));
-        assert!(!tikv_jemalloc_ctl::opt::background_thread::read().unwrap());
+        assert!(tikv_jemalloc_ctl::opt::background_thread::read().unwrap());
         assert!(name().starts_with("jemalloc-5."), "{}", name());
     }
 

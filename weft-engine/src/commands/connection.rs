@@ -4,7 +4,7 @@ use weft_data::number;
 use weft_resp::Protocol;
 
 use super::client::{BAD_NAME, is_attribute};
-use super::options::{integer, is};
+use super::options::{integer32, is};
 use crate::command::{Argument, Categories, CommandRow, Deprecation, Flags};
 use crate::dispatch::Context;
 use crate::error::CommandError;
@@ -189,7 +189,7 @@ fn reset(cx: &mut Context<'_, '_>) -> Result<(), CommandError> {
 
 fn select(cx: &mut Context<'_, '_>) -> Result<(), CommandError> {
     const OUT_OF_RANGE: CommandError = CommandError::Text("ERR DB index is out of range");
-    let index = integer(&cx.args[1])?;
+    let index = integer32(&cx.args[1])?;
     let index = usize::try_from(index)
         .ok()
         .filter(|index| *index < cx.engine.keyspace.databases())

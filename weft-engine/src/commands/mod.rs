@@ -5,6 +5,7 @@ mod config;
 mod connection;
 mod counters;
 mod database;
+mod debug;
 mod expire;
 mod info;
 mod introspection;
@@ -36,6 +37,7 @@ pub const FAMILIES: &[&[CommandRow]] = &[
     connection::ROWS,
     client::ROWS,
     server::ROWS,
+    debug::ROWS,
     info::ROWS,
     config::ROWS,
     introspection::ROWS,

@@ -9,6 +9,12 @@ pub(super) fn integer(text: &[u8]) -> Result<i64, CommandError> {
     number::parse_i64(text).ok_or(CommandError::NotInteger)
 }
 
+/// The argument as a 32-bit integer.
+pub(super) fn integer32(text: &[u8]) -> Result<i32, CommandError> {
+    const RANGE: &str = "ERR value is out of range, value must between -2147483648 and 2147483647";
+    i32::try_from(integer(text)?).map_err(|_| CommandError::Text(RANGE))
+}
+
 /// Whether the argument is this word (given in upper case), in any letter case.
 pub(super) fn is(text: &[u8], word: &str) -> bool {
     text.eq_ignore_ascii_case(word.as_bytes())

@@ -1,6 +1,4 @@
-//! The server as such: TIME, SHUTDOWN, DEBUG.
-
-use std::sync::atomic::Ordering;
+//! The server as such: TIME, SHUTDOWN.
 
 use weft_data::number;
 
@@ -54,21 +52,6 @@ pub(super) const ROWS: &[CommandRow] = &[
         handler: shutdown,
         ..CommandRow::DEFAULT
     },
-    CommandRow {
-        name: "debug",
-        system: true,
-        arity: -2,
-        flags: Flags::ADMIN
-            .with(Flags::NO_SCRIPT)
-            .with(Flags::LOADING)
-            .with(Flags::STALE),
-        group: "server",
-        since: "1.0.0",
-        complexity: "depends on the subcommand",
-        summary: "Commands for testing and debugging.",
-        handler: debug,
-        ..CommandRow::DEFAULT
-    },
 ];
 
 fn time(cx: &mut Context<'_, '_>) -> Result<(), CommandError> {
@@ -109,26 +92,4 @@ fn shutdown(cx: &mut Context<'_, '_>) -> Result<(), CommandError> {
     cx.worker.actions.push(Action::Shutdown(options));
     cx.client.close_after_reply();
     Ok(())
-}
-
-fn debug(cx: &mut Context<'_, '_>) -> Result<(), CommandError> {
-    if !cx.debug_allowed() {
-        return Err(CommandError::Text(
-            "ERR DEBUG command not allowed. If the enable-debug-command option is set to \"local\", you can run it from a local \
-             connection, otherwise you need to set this option in the configuration file, and then restart the server.",
-        ));
-    }
-    match (&cx.args[1], cx.args.get(2)) {
-        (word, Some(on)) if is(word, "SET-ACTIVE-EXPIRE") && cx.args.len() == 3 => {
-            cx.engine
-                .active_expiry
-                .store(!is(on, "0"), Ordering::Relaxed);
-            cx.reply.simple("OK");
-            Ok(())
-        }
-        (word, _) => {
-            let wrong = "ERR unknown subcommand or wrong number of arguments for '";
-            Err(CommandError::quoting(wrong, word, "'. Try DEBUG HELP."))
-        }
-    }
 }

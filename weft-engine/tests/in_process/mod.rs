@@ -13,7 +13,9 @@ use std::sync::{Arc, Mutex};
 use weft_engine::action::{Host, ProcessFacts, Waste};
 use weft_engine::client::Origin;
 use weft_engine::clock::ManualClock;
-use weft_engine::config::{Change, Config, Facts, SetError, Settings};
+use weft_engine::config::{
+    Change, Config, ConfigurationFiles, Facts, Invocation, SetError, Settings,
+};
 use weft_engine::dispatch::Change as KeyChange;
 use weft_engine::engine::{Engine, Identity, Observer, Parts, WorkerState};
 use weft_engine::session::{Session, Verdict};
@@ -23,6 +25,22 @@ use weft_rope::Output;
 pub const START_MS: u64 = 1_700_000_000_000;
 
 struct Nowhere;
+
+struct NoFiles;
+
+impl ConfigurationFiles for NoFiles {
+    fn read(&mut self, path: &str) -> Result<Vec<u8>, String> {
+        Err(format!("no file {path}"))
+    }
+
+    fn expand(&mut self, _: &str) -> Vec<String> {
+        Vec::new()
+    }
+
+    fn read_stdin(&mut self) -> Result<Vec<u8>, String> {
+        Err("no standard input".to_owned())
+    }
+}
 
 impl Host for Nowhere {
     fn read_file(&self, _: &Path) -> io::Result<Vec<u8>> {
@@ -83,9 +101,26 @@ pub struct Local {
 impl Local {
     /// A fresh engine with the default configuration.
     pub fn new() -> Self {
+        Self::with(Config::new(Facts { usable_cpus: 1 }))
+    }
+
+    /// A fresh engine started with these command-line arguments.
+    pub fn with_arguments(arguments: &[&str]) -> Self {
+        let arguments: Vec<Vec<u8>> = arguments
+            .iter()
+            .map(|word| word.as_bytes().to_vec())
+            .collect();
+        let Invocation::Serve(line) = Invocation::parse(&arguments) else {
+            panic!("not a start: {arguments:?}")
+        };
+        let config = Config::load(&line, &mut NoFiles, Facts { usable_cpus: 1 });
+        Self::with(config.unwrap_or_else(|error| panic!("{error}")))
+    }
+
+    fn with(config: Config) -> Self {
         let changes = Changes::default();
         let engine = Engine::new(Parts {
-            config: Config::new(Facts { usable_cpus: 1 }),
+            config,
             host: Box::new(Nowhere),
             observer: Some(Box::new(changes.clone())),
             workers: 1,
