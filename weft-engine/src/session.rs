@@ -6,6 +6,7 @@
 use weft_resp::{Limits, ProtocolError, RequestParser, Source, Writer};
 use weft_rope::Output;
 
+use crate::action::Action;
 use crate::client::{Client, Origin};
 use crate::clock::Clock;
 use crate::dispatch;
@@ -173,12 +174,19 @@ impl Session {
         self.client.close_after_reply();
     }
 
-    fn verdict(&mut self, engine: &Engine, worker: &WorkerState, out: &mut Output) -> Verdict {
-        if self.parser.buffered_bytes() > worker.settings().client_query_buffer_limit() {
+    fn verdict(&mut self, engine: &Engine, worker: &mut WorkerState, out: &mut Output) -> Verdict {
+        let buffered = self.parser.buffered_bytes();
+        if buffered > worker.settings().client_query_buffer_limit() {
             worker
                 .statistics(engine)
                 .query_buffer_limit_disconnections
                 .add(1);
+            let client = &self.client;
+            worker.actions.push(Action::Warn(format!(
+                "Closing client that reached max query buffer length: id={} addr={} qbuf={buffered}",
+                client.id(),
+                client.origin().address
+            )));
             out.clear();
             self.client.close_after_reply();
         }

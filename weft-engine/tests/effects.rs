@@ -198,3 +198,37 @@ fn a_unit_is_one_record() {
     assert_eq!(records.len(), 1);
     assert_eq!(records[0].effects.len(), 2);
 }
+
+#[test]
+fn a_floating_point_sum_is_replied_stored_and_recorded_as_one_text() {
+    let mut local = Local::new();
+    let mut reader = local.engine.listen_to_journal(0);
+    for (start, delta, sum) in [
+        ("10.1", "0.2", "10.3"),
+        ("1.1", "2.2", "3.3"),
+        ("3.0e3", "200", "3200"),
+        ("5.0e3", "-1e-5", "4999.99998999999999993"),
+        ("17179869184", "1.5", "17179869185.5"),
+    ] {
+        local.command(&[b"SET", b"f", start.as_bytes()]);
+        let reply = local.command(&[b"INCRBYFLOAT", b"f", delta.as_bytes()]);
+        assert_eq!(reply, format!("${}\r\n{sum}\r\n", sum.len()).into_bytes());
+        assert_eq!(local.command(&[b"GET", b"f"]), reply);
+        let effects = reader.read().pop().expect("a record").effects;
+        let words = [
+            b"SET".to_vec(),
+            b"f".to_vec(),
+            sum.into(),
+            b"KEEPTTL".to_vec(),
+        ];
+        assert_eq!(effects.last().expect("an effect").to_plain(), words);
+    }
+    local.command(&[b"SET", b"f", b" 11"]);
+    assert_eq!(
+        local.command(&[b"INCRBYFLOAT", b"f", b"1"]),
+        b"-ERR value is not a valid float\r\n"
+    );
+    local.command(&[b"SET", b"f", b"1"]);
+    let infinite = b"-ERR increment would produce NaN or Infinity\r\n";
+    assert_eq!(local.command(&[b"INCRBYFLOAT", b"f", b"inf"]), infinite);
+}

@@ -91,8 +91,6 @@ bit_set! {
         NO_MANDATORY_KEYS = 19, "no_mandatory_keys";
         /// Needs the whole keyspace alone.
         EXCLUSIVE = 24, "";
-        /// Ends the batch of a pipeline: what follows must see what it changed in the session.
-        ENDS_BATCH = 25, "";
     }
 }
 
