@@ -1,11 +1,8 @@
-//! Integers and doubles as text: Redis's strict syntaxes in, Redis's digits out.
+//! Integers as text, and integers and doubles read from it by Redis's strict syntaxes.
 //!
 //! Parsers take the whole text or nothing, never allocate, and are linear in its length. Formatters fill a
-//! small buffer on the stack. Which error a refused text earns is the caller's business. The digits of a
-//! double are made in `grisu`; extended values are in `long_double`.
-
-mod grisu;
-
+//! small buffer on the stack. Which error a refused text earns is the caller's business. Extended values are in
+//! `long_double`; how doubles are printed is part of the protocol.
 use crate::rounding::{parse_hexadecimal, round_half_even};
 
 /// The text of a number, on the stack. Dereferences to its bytes, which are ASCII.
@@ -13,25 +10,16 @@ use crate::rounding::{parse_hexadecimal, round_half_even};
 pub struct NumberText {
     bytes: [u8; NumberText::CAPACITY],
     start: u8,
-    end: u8,
 }
 
 impl NumberText {
-    /// The longest text is a sign, 17 digits, a point and `e-324`; integers need 20 bytes.
-    const CAPACITY: usize = 32;
+    /// Integers need 20 bytes.
+    const CAPACITY: usize = 20;
 
     /// The text's bytes.
     #[inline]
     pub fn as_bytes(&self) -> &[u8] {
-        &self.bytes[usize::from(self.start)..usize::from(self.end)]
-    }
-
-    fn empty() -> Self {
-        Self {
-            bytes: [0; Self::CAPACITY],
-            start: 0,
-            end: 0,
-        }
+        &self.bytes[usize::from(self.start)..]
     }
 
     /// Fills the buffer from its end, two digits at a time: no second copy, and no length to know first.
@@ -56,24 +44,6 @@ impl NumberText {
         Self {
             bytes,
             start: start as u8,
-            end: Self::CAPACITY as u8,
-        }
-    }
-
-    fn push(&mut self, byte: u8) {
-        self.bytes[usize::from(self.end)] = byte;
-        self.end += 1;
-    }
-
-    fn extend(&mut self, bytes: &[u8]) {
-        let end = usize::from(self.end);
-        self.bytes[end..end + bytes.len()].copy_from_slice(bytes);
-        self.end += bytes.len() as u8;
-    }
-
-    fn zeros(&mut self, count: usize) {
-        for _ in 0..count {
-            self.push(b'0');
         }
     }
 }
@@ -280,73 +250,6 @@ pub fn parse_score_bound(text: &[u8]) -> Option<f64> {
         [] => Some(0.0),
         text => parse_decimal_f64(text),
     }
-}
-
-/// The text of a double as Redis's replies have it: integers up to 2^62 in full, otherwise the shortest digits,
-/// with an exponent where that is the shorter form; `inf`, `-inf`, `nan`, `-0`.
-pub fn format_f64(value: f64) -> NumberText {
-    let magnitude = value.abs();
-    if magnitude <= INTEGER_LIMIT && magnitude.trunc() == magnitude {
-        return NumberText::integer(value.is_sign_negative(), magnitude as u64);
-    }
-    let mut text = NumberText::empty();
-    if value.is_nan() {
-        text.extend(b"nan");
-        return text;
-    }
-    if value.is_sign_negative() {
-        text.push(b'-');
-    }
-    if magnitude.is_infinite() {
-        text.extend(b"inf");
-    } else {
-        let digits = grisu::shortest_digits(magnitude);
-        lay_out(digits.as_bytes(), digits.exponent, &mut text);
-    }
-    text
-}
-
-/// 2^62: integral doubles up to it are printed as the integers they are.
-const INTEGER_LIMIT: f64 = (1u64 << 62) as f64;
-
-/// Writes `digits * 10^exponent` in the plain or the exponent form.
-///
-/// With `n` digits and `e` the decimal exponent of the first: plain integers while `|e| < n + 7`, plain fractions
-/// while `exponent > -7` or `|e| < 4`, otherwise `d.ddde+e` without leading zeros in the exponent.
-fn lay_out(digits: &[u8], exponent: i32, text: &mut NumberText) {
-    let count = digits.len() as i32;
-    let scientific = exponent + count - 1;
-    if exponent >= 0 && scientific < count + 7 {
-        text.extend(digits);
-        text.zeros(exponent as usize);
-        return;
-    }
-    if exponent < 0 && (exponent > -7 || scientific.abs() < 4) {
-        let point = count + exponent;
-        if point <= 0 {
-            text.extend(b"0.");
-            text.zeros(point.unsigned_abs() as usize);
-            text.extend(digits);
-        } else {
-            let (whole, fraction) = digits.split_at(point as usize);
-            text.extend(whole);
-            text.push(b'.');
-            text.extend(fraction);
-        }
-        return;
-    }
-    let (first, rest) = digits.split_at(1);
-    text.extend(first);
-    if !rest.is_empty() {
-        text.push(b'.');
-        text.extend(rest);
-    }
-    text.extend(if scientific < 0 { b"e-" } else { b"e+" });
-    text.extend(
-        itoa::Buffer::new()
-            .format(scientific.unsigned_abs())
-            .as_bytes(),
-    );
 }
 
 /// C's decimal float syntax, which is also the standard library's, NaN apart. Redis 8.2 reads `-+inf` too.
