@@ -8,8 +8,10 @@
 use std::cell::{Cell, RefCell};
 
 use smallvec::SmallVec;
+use weft_data::string_value::StringEncoding;
 use weft_keyspace::{
-    DeadlineChange, Dropped, Entry, Exclusive, Garbage, Latched, NewValue, Position, RopeMut, Shard,
+    DeadlineChange, Dropped, Entry, Exclusive, Garbage, Latched, NewValue, Position, RopeMut,
+    Shard, ValueRef,
 };
 
 use super::context::Key;
@@ -242,6 +244,7 @@ impl<'k> Unit<'k> {
             DeadlineChange::At(_) => self.note_time(key),
             DeadlineChange::Clear => {}
         }
+        let grows_raw = matches!(value, NewValue::Bytes(bytes) if deadline_makes_raw(key, bytes));
         let database = self.database;
         let shard = self.shard_mut(key);
         let replaced = shard.set(database, key.position, key.name, value, deadline);
@@ -250,6 +253,9 @@ impl<'k> Unit<'k> {
             .is_some_and(|deadline| deadline <= self.now_ms());
         if overdue {
             self.expired(key);
+        }
+        if grows_raw {
+            self.keep_raw(key);
         }
         let existed = replaced.is_some() && !overdue;
         if !existed {
@@ -271,8 +277,26 @@ impl<'k> Unit<'k> {
     pub fn set_deadline(&mut self, key: Key<'_>, deadline: Option<u64>) -> bool {
         let database = self.database;
         self.note_time(key);
-        self.shard_mut(key)
-            .set_deadline(database, key.position, key.name, deadline)
+        let shard = self.shard_mut(key);
+        let found = shard.set_deadline(database, key.position, key.name, deadline);
+        if deadline.is_some() {
+            self.keep_raw(key);
+        }
+        found
+    }
+
+    /// In Redis a short string that no longer fits beside its key and its deadline becomes `raw`, and stays so when the
+    /// deadline goes.
+    fn keep_raw(&mut self, key: Key<'_>) {
+        let entry = self.shard(key).find(self.database, key.position, key.name);
+        let raw = entry.is_some_and(|entry| {
+            let crowded =
+                matches!(entry.value(), ValueRef::Bytes(bytes) if deadline_makes_raw(key, bytes));
+            crowded && entry.deadline().is_some()
+        });
+        if raw {
+            self.set_raw(key);
+        }
     }
 
     /// The key's value as a rope to be changed in place, whatever its form was.
@@ -455,4 +479,11 @@ impl<'k> Unit<'k> {
         });
         self.log.garbage = garbage;
     }
+}
+
+/// Whether a deadline makes the difference between `embstr` and `raw` for this value.
+fn deadline_makes_raw(key: Key<'_>, bytes: &[u8]) -> bool {
+    let encoding =
+        |has_deadline| StringEncoding::of_bytes(key.name.len(), bytes.len(), has_deadline);
+    encoding(false) == StringEncoding::Embstr && encoding(true) == StringEncoding::Raw
 }

@@ -31,6 +31,7 @@ fn ends_in_good_order(signal: Signal, name: &str) {
         format!("{}\n", server.id())
     );
     assert!(socket.exists());
+    server.wait_for_line("Ready to accept connections unix");
     let mut client = server.connect();
     client.ask("PING", "+PONG\r\n");
     server.signal(signal);
