@@ -148,16 +148,26 @@ impl Local {
         }
     }
 
-    /// Sends bytes and returns how long the replies are.
-    pub fn receive(&mut self, bytes: &[u8]) -> usize {
+    /// Sends bytes; what was replied is in [`replies`](Self::replies).
+    pub fn deliver(&mut self, bytes: &[u8]) -> Verdict {
         self.out.clear();
-        let verdict = self.session.received(
+        self.session.received(
             &self.engine,
             &mut self.worker,
             &self.clock,
             bytes,
             &mut self.out,
-        );
+        )
+    }
+
+    /// What the last delivery was replied.
+    pub fn replies(&self) -> Vec<u8> {
+        self.out.to_vec()
+    }
+
+    /// Sends bytes and returns how long the replies are.
+    pub fn receive(&mut self, bytes: &[u8]) -> usize {
+        let verdict = self.deliver(bytes);
         assert_eq!(
             verdict,
             Verdict::Open,
@@ -170,7 +180,7 @@ impl Local {
     /// Sends bytes and returns the reply's bytes.
     pub fn send(&mut self, bytes: &[u8]) -> Vec<u8> {
         self.receive(bytes);
-        self.out.to_vec()
+        self.replies()
     }
 
     /// Sends one command.
