@@ -145,6 +145,10 @@ impl Housekeeping {
             self.trim_left -= 1;
             keyspace.trim(&inside, self.trim_left);
         }
+        drop(inside);
+        if self.trim_left == 0 {
+            worker.shared.reaper.collect(&worker.shared.engine);
+        }
     }
 }
 

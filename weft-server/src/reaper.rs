@@ -4,10 +4,12 @@
 //! waste frees it himself, so that memory cannot pile up. Knows nothing of what the waste was.
 
 use std::io;
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use std::thread;
 
 use weft_engine::action::Waste;
+use weft_engine::engine::Engine;
 
 use crate::allocator;
 
@@ -19,7 +21,13 @@ const SLICE_ENTRIES: usize = 4096;
 
 /// The way to the reaper.
 #[derive(Clone)]
-pub struct Reaper(SyncSender<Waste>);
+pub struct Reaper(SyncSender<Task>);
+
+enum Task {
+    Free(Waste),
+    /// Free what the keyspace has replaced, and give its free pages to the system.
+    Collect(Arc<Engine>),
+}
 
 impl Reaper {
     /// Starts the thread. It ends when all ways to it are gone.
@@ -36,20 +44,25 @@ impl Reaper {
 
     /// Gets rid of something, soon.
     pub fn take(&self, waste: Waste) {
-        match self.0.try_send(waste) {
+        match self.0.try_send(Task::Free(waste)) {
             Ok(()) => {}
-            Err(TrySendError::Full(waste) | TrySendError::Disconnected(waste)) => free(waste),
+            Err(TrySendError::Full(task) | TrySendError::Disconnected(task)) => {
+                work_on(task);
+            }
         }
+    }
+
+    /// Gives back what the keyspace no longer needs, soon. With a full queue it waits for the next call.
+    pub fn collect(&self, engine: &Arc<Engine>) {
+        let _ = self.0.try_send(Task::Collect(Arc::clone(engine)));
     }
 }
 
-fn work(queue: &Receiver<Waste>) {
+fn work(queue: &Receiver<Task>) {
     while let Ok(first) = queue.recv() {
-        let mut table_freed = is_table(&first);
-        free(first);
+        let mut table_freed = work_on(first);
         while let Ok(next) = queue.try_recv() {
-            table_freed |= is_table(&next);
-            free(next);
+            table_freed |= work_on(next);
         }
         if table_freed {
             // What a flush leaves is seldom needed again at once.
@@ -58,8 +71,19 @@ fn work(queue: &Receiver<Waste>) {
     }
 }
 
-fn is_table(waste: &Waste) -> bool {
-    matches!(waste, Waste::Table(_))
+/// Does it, and says whether a table was freed.
+fn work_on(task: Task) -> bool {
+    match task {
+        Task::Free(waste) => {
+            let table = matches!(waste, Waste::Table(_));
+            free(waste);
+            table
+        }
+        Task::Collect(engine) => {
+            engine.keyspace.collect_retired();
+            false
+        }
+    }
 }
 
 fn free(waste: Waste) {

@@ -9,6 +9,7 @@ use weft_engine::engine::Engine;
 use crate::admission::Admission;
 use crate::log::Log;
 use crate::messages::{Mailbox, ToMain, ToWorker};
+use crate::reaper::Reaper;
 
 /// Known to every thread.
 pub struct Shared {
@@ -16,6 +17,8 @@ pub struct Shared {
     pub log: Arc<Log>,
     /// The engine.
     pub engine: Arc<Engine>,
+    /// The way to the reaper.
+    pub reaper: Reaper,
     /// Who may connect.
     pub admission: Admission,
     /// The ways to the workers, by their numbers; at least one.

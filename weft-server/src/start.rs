@@ -234,12 +234,8 @@ impl Server {
             handles.push(WorkerHandle::new(mailbox));
             workers.push((driven, inbox));
         }
-        let host = ServerHost::new(
-            Arc::clone(&log),
-            acceptor.clone(),
-            Reaper::start()?,
-            "epoll",
-        );
+        let reaper = Reaper::start()?;
+        let host = ServerHost::new(Arc::clone(&log), acceptor.clone(), reaper.clone(), "epoll");
         let engine = Arc::new(Engine::new(Parts {
             config,
             host: Box::new(host),
@@ -257,6 +253,7 @@ impl Server {
         let shared = Arc::new(Shared {
             log: Arc::clone(&log),
             engine,
+            reaper,
             admission,
             workers: handles,
             main: main.clone(),

@@ -314,3 +314,28 @@ fn many_clients_come_and_go() {
         "2001"
     );
 }
+
+#[test]
+fn the_tables_of_flushed_keys_go_back_to_the_system() {
+    const KEYS: usize = 1_000_000;
+    const BATCH: usize = 10_000;
+    // About half of what the buckets alone of so many keys take.
+    const MARGIN: u64 = 5 << 20;
+    let server = Server::start(&[]);
+    let mut client = server.connect();
+    let empty = resident_bytes(&mut client);
+    for first in (0..KEYS).step_by(BATCH) {
+        let requests = (first..first + BATCH).map(|number| format!("SET key:{number} v\r\n"));
+        client.send(requests.collect::<String>());
+        client.expect("+OK\r\n".repeat(BATCH).as_bytes());
+    }
+    client.ask("FLUSHALL", "+OK\r\n");
+    let deadline = Instant::now() + PATIENCE;
+    while resident_bytes(&mut client) > empty + MARGIN {
+        assert!(
+            Instant::now() < deadline,
+            "{} bytes are left",
+            resident_bytes(&mut client)
+        );
+    }
+}
