@@ -267,7 +267,7 @@ impl WorkerState {
     }
 
     /// Hands what has to be freed to the reaper: after the batch, outside latches and gate.
-    pub fn hand_over_waste(&mut self, engine: &Engine) {
+    pub(crate) fn hand_over_waste(&mut self, engine: &Engine) {
         self.waste
             .drain(..)
             .for_each(|waste| engine.host.reap(waste));

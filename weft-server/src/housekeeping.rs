@@ -72,7 +72,6 @@ impl Housekeeping {
         let more = worker
             .state
             .expire(&worker.shared.engine, &worker.clock, budget);
-        worker.state.hand_over_waste(&worker.shared.engine);
         let now_ns = io.turn_started_ns();
         if now_ns >= self.round_due_ns {
             self.round_due_ns = now_ns + period_ns;

@@ -180,7 +180,6 @@ impl Worker {
             Verdict::Open => self.check_output(io, id),
             Verdict::Close => io.close(id, Close::AfterFlush),
         }
-        self.state.hand_over_waste(&self.shared.engine);
         self.act();
         self.housekeeping.work_done();
     }

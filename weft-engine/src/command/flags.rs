@@ -87,7 +87,7 @@ bit_set! {
         MOVABLE_KEYS = 17, "movablekeys";
         /// Runs while another client's script is busy.
         ALLOW_BUSY = 18, "allow_busy";
-        /// Its subcommands' ACL does not follow the container.
+        /// May be called without any key.
         NO_MANDATORY_KEYS = 19, "no_mandatory_keys";
         /// Needs the whole keyspace alone.
         EXCLUSIVE = 24, "";

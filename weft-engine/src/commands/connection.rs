@@ -174,7 +174,7 @@ fn echo(cx: &mut Context<'_, '_>) -> Result<(), CommandError> {
 }
 
 fn quit(cx: &mut Context<'_, '_>) -> Result<(), CommandError> {
-    cx.reply.simple("OK");
+    cx.reply.ok();
     cx.client.close_after_reply();
     Ok(())
 }
@@ -195,7 +195,7 @@ fn select(cx: &mut Context<'_, '_>) -> Result<(), CommandError> {
         .filter(|index| *index < cx.engine.keyspace.databases())
         .ok_or(OUT_OF_RANGE)?;
     cx.client.database = index;
-    cx.reply.simple("OK");
+    cx.reply.ok();
     Ok(())
 }
 
@@ -207,7 +207,7 @@ fn auth(cx: &mut Context<'_, '_>) -> Result<(), CommandError> {
         3 => authenticate(cx, &args[1], &args[2])?,
         _ => return Err(CommandError::Syntax),
     }
-    cx.reply.simple("OK");
+    cx.reply.ok();
     Ok(())
 }
 

@@ -100,6 +100,6 @@ fn flush(
     let removed = cx.unit.flush(database);
     cx.unit.touched_many(removed);
     cx.unit.effect(&[command]);
-    cx.reply.simple("OK");
+    cx.reply.ok();
     Ok(())
 }

@@ -32,7 +32,8 @@ const NOT_ALLOWED: CommandError = CommandError::Text(
 );
 
 fn debug(cx: &mut Context<'_, '_>) -> Result<(), CommandError> {
-    if !cx.debug_allowed() {
+    let permission = cx.worker.settings().enable_debug_command();
+    if !permission.allows(cx.client.origin().local) {
         return Err(NOT_ALLOWED);
     }
     let word = &cx.args[1];

@@ -429,7 +429,7 @@ fn set(cx: &mut Context<'_, '_>) -> Result<(), CommandError> {
     let key = cx.keys[0];
     if cx.args.len() == 3 {
         store(cx, key, 2, DeadlineChange::Clear);
-        cx.reply.simple("OK");
+        cx.reply.ok();
         return Ok(());
     }
     let options = Options::of_set(cx.args)?;
@@ -456,7 +456,7 @@ fn set(cx: &mut Context<'_, '_>) -> Result<(), CommandError> {
     match (options.get, refused) {
         (true, _) => {}
         (false, true) => cx.reply.null(),
-        (false, false) => cx.reply.simple("OK"),
+        (false, false) => cx.reply.ok(),
     }
     Ok(())
 }
@@ -482,7 +482,7 @@ fn psetex(cx: &mut Context<'_, '_>) -> Result<(), CommandError> {
 fn set_expiring(cx: &mut Context<'_, '_>, unit: TimeUnit) -> Result<(), CommandError> {
     let deadline = deadline(cx, 2, unit, TimeBase::Relative)?;
     store(cx, cx.keys[0], 3, DeadlineChange::At(deadline));
-    cx.reply.simple("OK");
+    cx.reply.ok();
     Ok(())
 }
 
@@ -564,7 +564,7 @@ fn mget(cx: &mut Context<'_, '_>) -> Result<(), CommandError> {
 fn mset(cx: &mut Context<'_, '_>) -> Result<(), CommandError> {
     pairs(cx)?;
     set_pairs(cx);
-    cx.reply.simple("OK");
+    cx.reply.ok();
     Ok(())
 }
 

@@ -44,7 +44,7 @@ pub(super) fn effect_arguments(args: Args<'_>) -> Vec<EffectArgument> {
 /// Writes a string value as a bulk string.
 pub(super) fn reply_value(reply: &mut Writer<'_>, value: ValueRef<'_>) {
     match value {
-        ValueRef::Int(value) => reply.bulk(number::format_i64(value).as_bytes()),
+        ValueRef::Int(value) => reply.bulk_integer(value),
         ValueRef::Bytes(bytes) => reply.bulk(bytes),
         ValueRef::Rope(rope) => reply.bulk_rope(rope),
     }

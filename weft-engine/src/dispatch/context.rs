@@ -47,17 +47,6 @@ impl Context<'_, '_> {
     }
 }
 
-impl Context<'_, '_> {
-    /// Whether `enable-debug-command` lets this client use DEBUG.
-    #[must_use]
-    pub fn debug_allowed(&self) -> bool {
-        self.worker
-            .settings()
-            .enable_debug_command()
-            .allows(self.client.origin().local)
-    }
-}
-
 /// Work that outlives the latch: it sees only what its handler captured.
 pub trait Steps {
     /// Works until done or until the budget is spent.

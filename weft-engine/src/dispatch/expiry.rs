@@ -43,6 +43,7 @@ pub(crate) fn expire_cycle(
     }
     worker.put_log(unit.finish());
     drop(gate);
+    worker.hand_over_waste(engine);
     worker.expiry = cursor;
     left == 0
 }
@@ -66,8 +67,7 @@ fn expire_database(
                 unit.release();
                 return;
             }
-            // A walk that found nothing within its bound has the same start next time: going on now would find nothing again.
-            if !more || removed == 0 {
+            if !more {
                 break;
             }
         }

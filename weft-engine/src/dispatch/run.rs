@@ -29,7 +29,7 @@ struct Batch<'b, 'k> {
     worker: &'b mut WorkerState,
     client: &'b mut Client,
     unit: Unit<'k>,
-    /// Open only while an exclusive command runs.
+    /// Held but while an exclusive command runs.
     gate: Option<GateGuard<'k>>,
 }
 
@@ -209,28 +209,23 @@ fn keys<'a>(
     planned: &Planned,
     args: Args<'a>,
 ) -> SmallVec<[Key<'a>; 2]> {
-    let key = |name: &'a [u8]| Key {
+    let key = |name: &'a [u8], position| Key {
         name,
-        position: engine.keyspace.position(name),
+        position,
         latch: 0,
     };
     match (row.single_key(), planned.position) {
-        (Some(at), Some(position)) => args
-            .get(at)
-            .map(|name| Key {
-                name,
-                position,
-                latch: 0,
-            })
-            .into_iter()
-            .collect(),
+        (Some(at), Some(position)) => {
+            let name = args.get(at);
+            name.map(|name| key(name, position)).into_iter().collect()
+        }
         _ if row.keys.is_empty() => SmallVec::new(),
         _ => row
             .keys_of(args)
             .unwrap_or_default()
             .iter()
             .filter_map(|found| args.get(found.argument))
-            .map(key)
+            .map(|name| key(name, engine.keyspace.position(name)))
             .collect(),
     }
 }
