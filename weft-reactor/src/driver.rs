@@ -77,6 +77,12 @@ pub trait Driver: Sized {
     /// Open connections, those on their way out included.
     fn connections(&self) -> usize;
 
+    /// Whether the connection stands and nobody has asked for its end.
+    fn is_open(&self, connection: ConnectionId) -> bool;
+
+    /// Asks for [`TurnReport::times`] of the next turn. Measuring costs a few clock readings, so it is done for samples.
+    fn time_next_turn(&mut self);
+
     /// Before falling asleep, keep looking for events this long. 0 to begin with. It saves a lone synchronous client the
     /// wake-up, and pays only while another processor is idle.
     fn set_spin(&mut self, spin: Duration);
@@ -114,6 +120,17 @@ pub trait Handler<D: Driver> {
 
     /// Bytes have arrived, in a buffer of the driver's that is used again after the callback.
     fn received(&mut self, io: &mut D, connection: ConnectionId, data: &mut [u8]);
+
+    /// Bytes of several connections have arrived in the same turn, each connection once: a chance to look at all of them
+    /// before working on any. Connections with a filter or a [`Handler::receive_target`] never come in groups. An
+    /// implementation has to leave out those that it closed on the way, as this one does.
+    fn received_group(&mut self, io: &mut D, group: &mut [Delivery<'_>]) {
+        for delivery in group {
+            if io.is_open(delivery.connection) {
+                self.received(io, delivery.connection, delivery.data);
+            }
+        }
+    }
 
     /// The first `count` bytes of the last [`Handler::receive_target`] have been filled.
     fn received_direct(&mut self, io: &mut D, connection: ConnectionId, count: usize) {
@@ -167,6 +184,18 @@ pub trait Handler<D: Driver> {
         let _ = io;
     }
 }
+
+/// Bytes that have arrived on one connection, in a buffer of the driver's that is used again after the callback.
+#[derive(Debug)]
+pub struct Delivery<'a> {
+    /// Where they came from.
+    pub connection: ConnectionId,
+    /// The bytes, at least one.
+    pub data: &'a mut [u8],
+}
+
+/// The most deliveries in one group.
+pub const GROUP_MAX: usize = 32;
 
 /// Names a connection of one driver: a slot and how many connections the slot has had. Never zero.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
@@ -275,6 +304,17 @@ pub struct TurnReport {
     pub bytes_sent: u64,
     /// Nanoseconds spent asleep in the wait.
     pub asleep_ns: u64,
+    /// Where the rest of the time went, if [`Driver::time_next_turn`] asked for it.
+    pub times: Option<TurnTimes>,
+}
+
+/// Nanoseconds of one turn that the kernel worked for the driver. What is neither this nor sleep was the handler's.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct TurnTimes {
+    /// Waiting without sleep, and receiving.
+    pub read_ns: u64,
+    /// Sending.
+    pub write_ns: u64,
 }
 
 /// Sizes a driver is created with.

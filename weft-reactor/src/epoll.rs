@@ -63,6 +63,8 @@ pub struct EpollDriver {
     spare_wire: Vec<u8>,
     spin_ns: u64,
     turn_started_ns: u64,
+    /// The next turn is timed.
+    timing: bool,
     report: TurnReport,
 }
 
@@ -156,6 +158,7 @@ impl EpollDriver {
             spare_wire: Vec::new(),
             spin_ns: 0,
             turn_started_ns: monotonic_ns(),
+            timing: false,
             report: TurnReport::default(),
         })
     }
@@ -313,6 +316,16 @@ impl Driver for EpollDriver {
 
     fn connections(&self) -> usize {
         self.connections.len()
+    }
+
+    fn is_open(&self, id: ConnectionId) -> bool {
+        self.connections.find(id).is_some_and(|connection| {
+            connection.socket.is_some() && !connection.state.close_after_flush
+        })
+    }
+
+    fn time_next_turn(&mut self) {
+        self.timing = true;
     }
 
     fn set_spin(&mut self, spin: Duration) {

@@ -24,8 +24,8 @@ mod wake;
 pub use clock::monotonic_ns;
 pub use connect::{start_connect, start_connect_unix};
 pub use driver::{
-    Close, CloseReason, ConnectionId, Driver, DriverOptions, Handler, ListenerId, PeerAddress,
-    TimerId, TimerToken, TurnReport,
+    Close, CloseReason, ConnectionId, Delivery, Driver, DriverOptions, GROUP_MAX, Handler,
+    ListenerId, PeerAddress, TimerId, TimerToken, TurnReport, TurnTimes,
 };
 pub use epoll::EpollDriver;
 pub use filter::Filter;

@@ -6,7 +6,7 @@ use rustix::io::Errno;
 use rustix::net::{RecvFlags, recv, sockopt};
 
 use super::{EpollDriver, State};
-use crate::driver::{CloseReason, ConnectionId, Handler};
+use crate::driver::{CloseReason, ConnectionId, Driver, Handler};
 
 /// The most memory kept for what a filter makes of the receive buffer.
 const PLAIN_KEPT: usize = 256 << 10;
@@ -178,13 +178,6 @@ impl EpollDriver {
             Ok(()) => {}
             Err(error) => self.fail_filter(id, error),
         }
-    }
-
-    /// Whether the connection stands and nobody has asked for its end.
-    fn is_open(&self, id: ConnectionId) -> bool {
-        self.connections.find(id).is_some_and(|connection| {
-            connection.socket.is_some() && !connection.state.close_after_flush
-        })
     }
 
     /// All input was delivered: tells the handler, once.
