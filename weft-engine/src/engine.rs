@@ -4,13 +4,12 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use weft_keyspace::{Dropped, Garbage, Keyspace, Options};
-use weft_resp::Requests;
 
 use crate::action::{Action, Host, Waste};
 use crate::command::CommandTable;
 use crate::commands;
 use crate::config::{Config, Settings};
-use crate::dispatch::{Change, ExpiryCursor, UnitLog};
+use crate::dispatch::{Batch, Change, ExpiryCursor, UnitLog};
 use crate::journal::Journal;
 use crate::statistics::{Totals, WorkerStatistics};
 
@@ -202,7 +201,9 @@ pub struct WorkerState {
     settings: Arc<Settings>,
     settings_generation: u64,
     log: UnitLog,
-    pub(crate) requests: Requests,
+    /// Batches not in use.
+    #[allow(clippy::vec_box, reason = "they are handed out as they are, in one word")]
+    batches: Vec<Box<Batch>>,
     pub(crate) expiry: ExpiryCursor,
     waste: Vec<Waste>,
     /// What the worker's surroundings are to do.
@@ -220,7 +221,7 @@ impl WorkerState {
             settings: Arc::clone(engine.config().settings()),
             settings_generation: engine.config_generation.load(Ordering::Acquire),
             log: UnitLog::default(),
-            requests: Requests::new(),
+            batches: Vec::new(),
             expiry: ExpiryCursor::default(),
             waste: Vec::new(),
             actions: Vec::new(),
@@ -271,6 +272,17 @@ impl WorkerState {
         self.waste
             .drain(..)
             .for_each(|waste| engine.host.reap(waste));
+    }
+
+    pub(crate) fn take_batch(&mut self) -> Box<Batch> {
+        let mut batch = self.batches.pop().unwrap_or_default();
+        batch.requests.clear();
+        batch
+    }
+
+    /// Keeps the batch's memory for the next. There are never more than connections in a group.
+    pub(crate) fn put_batch(&mut self, batch: Box<Batch>) {
+        self.batches.push(batch);
     }
 
     pub(crate) fn take_log(&mut self) -> UnitLog {

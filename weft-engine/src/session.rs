@@ -9,7 +9,7 @@ use weft_rope::Output;
 use crate::action::Action;
 use crate::client::{Client, Origin};
 use crate::clock::Clock;
-use crate::dispatch;
+use crate::dispatch::{self, Batch};
 use crate::engine::{Engine, WorkerState};
 
 /// How many requests of one connection are looked at ahead of their turn.
@@ -21,6 +21,42 @@ const INLINE_MAX: usize = 64 * 1024;
 pub struct Session {
     parser: RequestParser,
     client: Client,
+}
+
+/// What has arrived on one connection: its first requests parsed, none run. Its session must run it before it takes in more.
+pub struct Arrival<'a> {
+    source: Source<'a>,
+    batch: Box<Batch>,
+    /// Whether more requests may remain behind the batch.
+    parsed: Result<bool, ProtocolError>,
+    /// The database the client had selected.
+    database: usize,
+}
+
+/// Looks up the commands of all `arrivals`, finds where their keys live, and begins to load what is there. With a single
+/// request there is nothing to gain from that.
+pub fn prepare(engine: &Engine, worker: &WorkerState, arrivals: &mut [Arrival<'_>]) {
+    let requests: usize = arrivals
+        .iter()
+        .map(|arrival| arrival.batch.requests.len())
+        .sum();
+    let gate = engine.keyspace.gate(worker.id()).enter();
+    for arrival in &mut *arrivals {
+        let Arrival {
+            source,
+            batch,
+            database,
+            ..
+        } = arrival;
+        batch.plan(engine, &gate, *database, source, requests > 1);
+    }
+    if requests > 1 {
+        for arrival in arrivals {
+            arrival
+                .batch
+                .prefetch_entries(engine, &gate, arrival.database);
+        }
+    }
 }
 
 /// What the session's owner has to do next.
@@ -53,49 +89,88 @@ impl Session {
         self.parser.large_target()
     }
 
-    /// `count` bytes were received into the [receive target](Self::receive_target).
-    pub fn received_direct(
+    /// Takes bytes received and parses the first requests that are complete with them.
+    pub fn take_in<'a>(
         &mut self,
         engine: &Engine,
         worker: &mut WorkerState,
-        clock: &dyn Clock,
-        count: usize,
-        out: &mut Output,
-    ) -> Verdict {
-        self.parser.large_filled(count);
-        worker.statistics(engine).input_bytes.add(count as i64);
-        if self.parser.large_target().is_some() {
-            self.verdict(engine, worker, out)
-        } else {
-            self.process(engine, worker, clock, &[], out)
+        data: &'a [u8],
+    ) -> Arrival<'a> {
+        worker.refresh_settings(engine);
+        worker.statistics(engine).input_bytes.add(data.len() as i64);
+        self.parse(worker, data)
+    }
+
+    fn parse<'a>(&mut self, worker: &mut WorkerState, data: &'a [u8]) -> Arrival<'a> {
+        let source = self.parser.begin(data);
+        let mut batch = worker.take_batch();
+        let parsed = self.parse_batch(worker, &source, &mut batch);
+        Arrival {
+            source,
+            batch,
+            parsed,
+            database: self.client.database,
         }
     }
 
-    /// Runs all requests that are complete with `data`, and appends their replies to `out`.
-    pub fn received(
+    fn parse_batch(
         &mut self,
-        engine: &Engine,
-        worker: &mut WorkerState,
-        clock: &dyn Clock,
-        data: &[u8],
-        out: &mut Output,
-    ) -> Verdict {
-        worker.statistics(engine).input_bytes.add(data.len() as i64);
-        self.process(engine, worker, clock, data, out)
+        worker: &WorkerState,
+        source: &Source<'_>,
+        batch: &mut Batch,
+    ) -> Result<bool, ProtocolError> {
+        batch.requests.clear();
+        let (limits, most) = (self.limits(worker), self.batch_max());
+        self.parser
+            .parse(source, &limits, most, &mut batch.requests)
     }
 
-    fn process(
+    /// Runs all complete requests of what arrived, once it is [prepared](prepare), and appends their replies to `out`.
+    pub fn run(
         &mut self,
         engine: &Engine,
         worker: &mut WorkerState,
         clock: &dyn Clock,
-        data: &[u8],
+        arrival: Arrival<'_>,
         out: &mut Output,
     ) -> Verdict {
-        worker.refresh_settings(engine);
+        let Arrival {
+            source,
+            mut batch,
+            mut parsed,
+            ..
+        } = arrival;
         let before = out.len();
-        let source = self.parser.begin(data);
-        self.run(engine, worker, clock, &source, out);
+        loop {
+            dispatch::run(
+                engine,
+                worker,
+                &mut self.client,
+                clock,
+                &batch,
+                &source,
+                out,
+            );
+            match parsed {
+                _ if self.client.closing() => break,
+                Ok(true) => {
+                    parsed = self.parse_batch(worker, &source, &mut batch);
+                    let several = batch.requests.len() > 1;
+                    let database = self.client.database;
+                    let gate = engine.keyspace.gate(worker.id()).enter();
+                    batch.plan(engine, &gate, database, &source, several);
+                    if several {
+                        batch.prefetch_entries(engine, &gate, database);
+                    }
+                }
+                Ok(false) => break,
+                Err(error) => {
+                    self.refuse(engine, worker, &error, out);
+                    break;
+                }
+            }
+        }
+        worker.put_batch(batch);
         self.parser.end(source);
         worker
             .statistics(engine)
@@ -104,43 +179,38 @@ impl Session {
         self.verdict(engine, worker, out)
     }
 
-    fn run(
+    /// Takes in and runs what was received on one connection alone.
+    pub fn received(
         &mut self,
         engine: &Engine,
         worker: &mut WorkerState,
         clock: &dyn Clock,
-        source: &Source<'_>,
+        data: &[u8],
         out: &mut Output,
-    ) {
-        let mut requests = std::mem::take(&mut worker.requests);
-        loop {
-            requests.clear();
-            let parsed = self.parser.parse(
-                source,
-                &self.limits(worker),
-                self.batch_max(),
-                &mut requests,
-            );
-            dispatch::run(
-                engine,
-                worker,
-                &mut self.client,
-                clock,
-                &requests,
-                source,
-                out,
-            );
-            match parsed {
-                _ if self.client.closing() => break,
-                Ok(true) => {}
-                Ok(false) => break,
-                Err(error) => {
-                    self.refuse(engine, worker, &error, out);
-                    break;
-                }
-            }
+    ) -> Verdict {
+        let mut arrival = self.take_in(engine, worker, data);
+        prepare(engine, worker, std::slice::from_mut(&mut arrival));
+        self.run(engine, worker, clock, arrival, out)
+    }
+
+    /// `count` bytes were received into the [receive target](Self::receive_target): runs what is complete with them.
+    pub fn received_direct(
+        &mut self,
+        engine: &Engine,
+        worker: &mut WorkerState,
+        clock: &dyn Clock,
+        count: usize,
+        out: &mut Output,
+    ) -> Verdict {
+        worker.refresh_settings(engine);
+        self.parser.large_filled(count);
+        worker.statistics(engine).input_bytes.add(count as i64);
+        if self.parser.large_target().is_some() {
+            return self.verdict(engine, worker, out);
         }
-        worker.requests = requests;
+        let mut arrival = self.parse(worker, &[]);
+        prepare(engine, worker, std::slice::from_mut(&mut arrival));
+        self.run(engine, worker, clock, arrival, out)
     }
 
     /// Before authentication the limits change with every command, so that requests are parsed one at a time.

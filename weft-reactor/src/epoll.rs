@@ -16,6 +16,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 use std::time::Duration;
 
+use arrayvec::ArrayVec;
 use rustix::buffer::spare_capacity;
 use rustix::event::Timespec;
 use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
@@ -25,8 +26,8 @@ use weft_rope::Output;
 use crate::clock::monotonic_ns;
 use crate::connections::Connections;
 use crate::driver::{
-    Close, CloseReason, ConnectionId, Driver, DriverOptions, Handler, ListenerId, TimerId,
-    TimerToken, TurnReport,
+    Close, CloseReason, ConnectionId, Driver, DriverOptions, GROUP_MAX, Handler, ListenerId,
+    TimerId, TimerToken, TurnReport,
 };
 use crate::filter::{Filter, Filtered};
 use crate::listen::Listener;
@@ -45,8 +46,10 @@ pub struct EpollDriver {
     accept_again_ns: Option<u64>,
     timers: Timers,
     events: Vec<Event>,
-    /// The one receive buffer; lent to the handler during `received`.
+    /// The receive buffer, lent to the handler while it is told: room for a group and one more receive.
     buffer: Vec<u8>,
+    /// Connections whose bytes wait in the buffer to be delivered together, and where those end; each once.
+    group: ArrayVec<(ConnectionId, usize), GROUP_MAX>,
     /// What a filter made of the receive buffer.
     plain: Vec<u8>,
     /// Connections with output to try to send at the end of the turn, each once.
@@ -148,7 +151,8 @@ impl EpollDriver {
             accept_again_ns: None,
             timers: Timers::default(),
             events: Vec::with_capacity(options.events.max(1)),
-            buffer: vec![0; options.receive_buffer.max(1)],
+            buffer: vec![0; 2 * options.receive_buffer.max(1)],
+            group: ArrayVec::new(),
             plain: Vec::new(),
             outgoing: Vec::new(),
             receive_again: Vec::new(),

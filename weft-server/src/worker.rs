@@ -10,13 +10,14 @@ use std::sync::Arc;
 use std::sync::mpsc::Receiver;
 use std::time::Duration;
 
+use smallvec::SmallVec;
 use weft_engine::action::Action;
 use weft_engine::client::Origin;
-use weft_engine::engine::WorkerState;
-use weft_engine::session::{Session, Verdict};
+use weft_engine::engine::{Engine, WorkerState};
+use weft_engine::session::{Arrival, Session, Verdict, prepare};
 use weft_reactor::{
-    Close, CloseReason, ConnectionId, Driver, Handler, ListenerId, PeerAddress, TimerToken,
-    monotonic_ns,
+    Close, CloseReason, ConnectionId, Delivery, Driver, GROUP_MAX, Handler, ListenerId,
+    PeerAddress, TimerToken, monotonic_ns,
 };
 use weft_rope::Output;
 
@@ -157,12 +158,12 @@ impl Worker {
         self.shared.admission.leave();
     }
 
-    /// Gives `step` the session and somewhere to write to, sends what it wrote, and does what follows from it.
+    /// Lets `step` run the session with somewhere to write to, sends what it wrote, and does what follows from it.
     fn serve<D: Driver>(
         &mut self,
         io: &mut D,
         id: ConnectionId,
-        step: impl FnOnce(&mut Session, &Shared, &mut WorkerState, &SystemClock, &mut Output) -> Verdict,
+        step: impl FnOnce(&mut Session, &Engine, &mut WorkerState, &SystemClock, &mut Output) -> Verdict,
     ) {
         let Some(connected) = self.sessions.get_mut(id) else {
             return;
@@ -170,7 +171,7 @@ impl Worker {
         connected.active_ns = io.turn_started_ns();
         let verdict = step(
             &mut connected.session,
-            &self.shared,
+            &self.shared.engine,
             &mut self.state,
             &self.clock,
             &mut self.output,
@@ -240,15 +241,33 @@ impl<D: Driver> Handler<D> for Worker {
         self.sessions.get_mut(id)?.session.receive_target()
     }
 
-    fn received(&mut self, io: &mut D, id: ConnectionId, data: &mut [u8]) {
-        self.serve(io, id, |session, shared, state, clock, output| {
-            session.received(&shared.engine, state, clock, data, output)
-        });
+    fn received(&mut self, io: &mut D, connection: ConnectionId, data: &mut [u8]) {
+        self.received_group(io, &mut [Delivery { connection, data }]);
+    }
+
+    fn received_group(&mut self, io: &mut D, group: &mut [Delivery<'_>]) {
+        let engine = &*self.shared.engine;
+        let mut connections: SmallVec<[ConnectionId; GROUP_MAX]> = SmallVec::new();
+        let mut arrivals: SmallVec<[Arrival<'_>; GROUP_MAX]> = SmallVec::new();
+        for Delivery { connection, data } in group {
+            if let Some(connected) = self.sessions.get_mut(*connection) {
+                connections.push(*connection);
+                arrivals.push(connected.session.take_in(engine, &mut self.state, data));
+            }
+        }
+        prepare(engine, &self.state, &mut arrivals);
+        for (id, arrival) in connections.into_iter().zip(arrivals) {
+            if io.is_open(id) {
+                self.serve(io, id, |session, engine, state, clock, output| {
+                    session.run(engine, state, clock, arrival, output)
+                });
+            }
+        }
     }
 
     fn received_direct(&mut self, io: &mut D, id: ConnectionId, count: usize) {
-        self.serve(io, id, |session, shared, state, clock, output| {
-            session.received_direct(&shared.engine, state, clock, count, output)
+        self.serve(io, id, |session, engine, state, clock, output| {
+            session.received_direct(engine, state, clock, count, output)
         });
     }
 

@@ -1,4 +1,4 @@
-//! Running a batch of parsed requests: hash and prefetch all, then latch, execute and encode one by one.
+//! Running a batch of parsed requests: look up, hash and prefetch all, then latch, execute and encode one by one.
 
 use smallvec::SmallVec;
 use weft_keyspace::{GateGuard, Position};
@@ -23,8 +23,49 @@ struct Planned {
     position: Option<Position>,
 }
 
+/// Requests of one connection that are run one after the other. Used again and again, to keep its memory.
+#[derive(Default)]
+pub(crate) struct Batch {
+    pub(crate) requests: Requests,
+    plan: Vec<Planned>,
+}
+
+impl Batch {
+    /// Looks up every command, finds where its key lives, and begins to load what leads there. `ahead`: there will be time
+    /// before the first request runs.
+    pub(crate) fn plan(
+        &mut self,
+        engine: &Engine,
+        gate: &GateGuard<'_>,
+        database: usize,
+        source: &[u8],
+        ahead: bool,
+    ) {
+        self.plan.clear();
+        for args in self.requests.iter(source) {
+            let row = args.get(0).and_then(|name| engine.commands.find(name));
+            let key = row
+                .and_then(CommandRow::single_key)
+                .and_then(|at| args.get(at));
+            let position = key.map(|key| engine.keyspace.position(key));
+            if ahead && let Some(position) = position {
+                engine.keyspace.prefetch_bucket(gate, database, position);
+            }
+            self.plan.push(Planned { row, position });
+        }
+    }
+
+    /// Begins to load the entries that the buckets lead to. Buckets and entries of many requests are loaded in two rounds, so
+    /// that their cache misses overlap.
+    pub(crate) fn prefetch_entries(&self, engine: &Engine, gate: &GateGuard<'_>, database: usize) {
+        for position in self.plan.iter().filter_map(|planned| planned.position) {
+            engine.keyspace.prefetch_entry(gate, database, position);
+        }
+    }
+}
+
 /// One connection's batch on its worker.
-struct Batch<'b, 'k> {
+struct Run<'b, 'k> {
     engine: &'k Engine,
     worker: &'b mut WorkerState,
     client: &'b mut Client,
@@ -33,75 +74,44 @@ struct Batch<'b, 'k> {
     gate: Option<GateGuard<'k>>,
 }
 
-/// Runs `requests` in order until the end or until the client is to be closed. Replies are appended to `out`.
+/// Runs a planned batch in order until the end or until the client is to be closed. Replies are appended to `out`.
 pub(crate) fn run(
     engine: &Engine,
     worker: &mut WorkerState,
     client: &mut Client,
     clock: &dyn Clock,
-    requests: &Requests,
+    batch: &Batch,
     source: &[u8],
     out: &mut Output,
 ) {
+    if batch.requests.is_empty() {
+        return;
+    }
     let gate = engine.keyspace.gate(worker.id()).enter();
-    let plan = plan(engine, &gate, client, requests, source);
     let unit = Unit::new(engine, clock, worker.take_log());
-    let mut batch = Batch {
+    let mut run = Run {
         engine,
         worker,
         client,
         unit,
         gate: Some(gate),
     };
-    for (index, planned) in plan.iter().enumerate() {
-        batch.run(planned, requests.get(index, source), out);
-        if batch.client.closing() {
+    for (planned, args) in batch.plan.iter().zip(batch.requests.iter(source)) {
+        run.one(planned, args, out);
+        if run.client.closing() {
             break;
         }
     }
-    let Batch {
+    let Run {
         worker, unit, gate, ..
-    } = batch;
+    } = run;
     worker.put_log(unit.finish());
     drop(gate);
     worker.hand_over_waste(engine);
 }
 
-/// Looks up every command and prefetches what its key leads to: first all buckets, then all entries, so that the
-/// cache misses of a batch overlap.
-fn plan(
-    engine: &Engine,
-    gate: &GateGuard<'_>,
-    client: &Client,
-    requests: &Requests,
-    source: &[u8],
-) -> SmallVec<[Planned; 32]> {
-    let database = client.database;
-    let mut plan = SmallVec::new();
-    for index in 0..requests.len() {
-        let args = requests.get(index, source);
-        let row = args.get(0).and_then(|name| engine.commands.find(name));
-        let key = row
-            .and_then(CommandRow::single_key)
-            .and_then(|at| args.get(at));
-        let position = key.map(|key| engine.keyspace.position(key));
-        if requests.len() > 1
-            && let Some(position) = position
-        {
-            engine.keyspace.prefetch_bucket(gate, database, position);
-        }
-        plan.push(Planned { row, position });
-    }
-    if requests.len() > 1 {
-        for position in plan.iter().filter_map(|planned: &Planned| planned.position) {
-            engine.keyspace.prefetch_entry(gate, database, position);
-        }
-    }
-    plan
-}
-
-impl Batch<'_, '_> {
-    fn run(&mut self, planned: &Planned, args: Args<'_>, out: &mut Output) {
+impl Run<'_, '_> {
+    fn one(&mut self, planned: &Planned, args: Args<'_>, out: &mut Output) {
         self.worker
             .statistics(self.engine)
             .commands_processed

@@ -2,11 +2,12 @@
 
 use std::io;
 
+use arrayvec::ArrayVec;
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, recv, sockopt};
 
 use super::{EpollDriver, State};
-use crate::driver::{CloseReason, ConnectionId, Driver, Handler};
+use crate::driver::{CloseReason, ConnectionId, Delivery, Driver, GROUP_MAX, Handler};
 
 /// The most memory kept for what a filter makes of the receive buffer.
 const PLAIN_KEPT: usize = 256 << 10;
@@ -24,8 +25,89 @@ enum Received {
 }
 
 impl EpollDriver {
-    /// Receives until the connection has no more, wants no more or has had its share.
+    /// Receives from a connection that has something: into the group if it can be part of one, otherwise until it has no
+    /// more, wants no more or has had its share.
     pub(super) fn receive<H: Handler<Self>>(&mut self, handler: &mut H, id: ConnectionId) {
+        let Some(connection) = self.connections.find(id) else {
+            return;
+        };
+        if connection.socket.is_none() {
+            return;
+        }
+        if !connection.wants_input() {
+            return self.notice_hang_up(handler, id);
+        }
+        let filtered = connection.filter.is_some();
+        let target = |handler: &mut H| handler.receive_target(id).is_some_and(|t| !t.is_empty());
+        if filtered || target(handler) {
+            self.deliver_group(handler);
+            self.receive_alone(handler, id);
+        } else {
+            self.receive_into_group(handler, id);
+        }
+    }
+
+    /// One receive whose bytes are delivered with those of other connections.
+    fn receive_into_group<H: Handler<Self>>(&mut self, handler: &mut H, id: ConnectionId) {
+        if self.group.len() == GROUP_MAX || self.grouped() > self.options.receive_buffer {
+            self.deliver_group(handler);
+        }
+        let start = self.grouped();
+        let Some(connection) = self.connections.find_mut(id) else {
+            return;
+        };
+        let Some(socket) = &connection.socket else {
+            return;
+        };
+        let room = &mut self.buffer[start..start + self.options.receive_buffer.max(1)];
+        let received = outcome(recv(socket, &mut *room, RecvFlags::DONTWAIT), room.len());
+        match received {
+            Received::Bytes { count, full } => {
+                self.group.push((id, start + count));
+                if full || connection.state.peer_ended {
+                    self.plan_receive(id);
+                } else {
+                    // A stream socket that gave less than there was room for has no more: the next byte makes a new edge.
+                    connection.state.readable = false;
+                }
+                self.count_received(count);
+            }
+            Received::Nothing => connection.state.readable = false,
+            Received::End => {
+                connection.state.readable = false;
+                self.end_input(handler, id);
+            }
+            Received::Failed(error) => self.fail(id, error.into()),
+        }
+    }
+
+    /// Bytes of the receive buffer that hold deliveries.
+    pub(super) fn grouped(&self) -> usize {
+        self.group.last().map_or(0, |&(_, end)| end)
+    }
+
+    /// Hands out what has been received into the group.
+    pub(super) fn deliver_group<H: Handler<Self>>(&mut self, handler: &mut H) {
+        if self.group.is_empty() {
+            return;
+        }
+        let mut buffer = std::mem::take(&mut self.buffer);
+        let mut rest = &mut buffer[..];
+        let mut start = 0;
+        let mut deliveries: ArrayVec<Delivery<'_>, GROUP_MAX> = ArrayVec::new();
+        for (connection, end) in self.group.drain(..) {
+            let data;
+            (data, rest) = rest.split_at_mut(end - start);
+            start = end;
+            deliveries.push(Delivery { connection, data });
+        }
+        handler.received_group(self, &mut deliveries);
+        drop(deliveries);
+        self.buffer = buffer;
+    }
+
+    /// Receives until the connection has no more, wants no more or has had its share, and delivers as it goes.
+    fn receive_alone<H: Handler<Self>>(&mut self, handler: &mut H, id: ConnectionId) {
         let mut direct = 0;
         loop {
             let Some(connection) = self.connections.find_mut(id) else {
@@ -39,10 +121,8 @@ impl EpollDriver {
             }
             let mut used_up = false;
             let received = if connection.filter.is_some() {
-                let received = outcome(
-                    recv(socket, &mut self.buffer[..], RecvFlags::DONTWAIT),
-                    self.buffer.len(),
-                );
+                let room = &mut self.buffer[..self.options.receive_buffer.max(1)];
+                let received = outcome(recv(socket, &mut *room, RecvFlags::DONTWAIT), room.len());
                 if let Received::Bytes { count, .. } = received {
                     self.count_received(count);
                     used_up = true;
@@ -63,25 +143,14 @@ impl EpollDriver {
                 }
                 received
             } else {
-                let received = outcome(
-                    recv(socket, &mut self.buffer[..], RecvFlags::DONTWAIT),
-                    self.buffer.len(),
-                );
-                if let Received::Bytes { count, .. } = received {
-                    self.count_received(count);
-                    used_up = true;
-                    let mut buffer = std::mem::take(&mut self.buffer);
-                    handler.received(self, id, &mut buffer[..count]);
-                    self.buffer = buffer;
-                }
-                received
+                // The large piece is complete; what follows is delivered as usual.
+                return self.receive_into_group(handler, id);
             };
             let Some(connection) = self.connections.find_mut(id) else {
                 return;
             };
             match received {
-                // A stream socket that gave less than there was room for has no more: the next byte makes a new edge.
-                // The end of the stream, once reported, does not.
+                // The end of the stream, once reported, makes no new edge.
                 Received::Bytes { full: false, .. } if !connection.state.peer_ended => {
                     connection.state.readable = false;
                     return;
@@ -113,6 +182,7 @@ impl EpollDriver {
                 self.receive(handler, id);
             }
         }
+        self.deliver_group(handler);
         self.spare_list = leftovers;
     }
 

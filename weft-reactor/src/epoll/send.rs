@@ -172,6 +172,7 @@ impl EpollDriver {
 
     /// Nothing is left to send: time for what waited for that.
     fn all_sent(&mut self, id: ConnectionId) {
+        let free = self.grouped();
         let Some(connection) = self.connections.find_mut(id) else {
             return;
         };
@@ -194,7 +195,7 @@ impl EpollDriver {
                 return;
             }
             if !state.input_ended {
-                discard_input(socket, &mut self.buffer);
+                discard_input(socket, &mut self.buffer[free..]);
             }
             self.finish_orderly(id);
         } else if state.releasing {
@@ -208,6 +209,7 @@ impl EpollDriver {
 
     /// The filter gave up: one attempt to send its last words, then the end.
     pub(super) fn fail_filter(&mut self, id: ConnectionId, error: io::Error) {
+        let free = self.grouped();
         let Some(connection) = self.connections.find_mut(id) else {
             return;
         };
@@ -220,7 +222,7 @@ impl EpollDriver {
         {
             // Whether it arrives makes no difference any more.
             let _ = send(&*socket, filtered.unsent(), FLAGS);
-            discard_input(socket, &mut self.buffer);
+            discard_input(socket, &mut self.buffer[free..]);
         }
         self.finish(id, CloseReason::Error(error));
     }
