@@ -31,7 +31,8 @@ pub struct Engine {
     config_generation: AtomicU64,
     listeners: AtomicU32,
     observer: Option<Box<dyn Observer>>,
-    statistics: Box<[WorkerStatistics]>,
+    /// Those of all workers that ever were, by their numbers.
+    statistics: Mutex<Vec<Arc<WorkerStatistics>>>,
     statistics_reset: Mutex<Totals>,
     next_client: AtomicU64,
 }
@@ -55,7 +56,7 @@ pub struct Parts {
     pub host: Box<dyn Host>,
     /// Who hears of every change to a key.
     pub observer: Option<Box<dyn Observer>>,
-    /// How many workers there may be.
+    /// How many workers are expected to run at a time: decides how finely the keyspace is divided.
     pub workers: usize,
     /// Seeds of the keyed hash: random, so that nobody can choose keys that collide.
     pub hash_seeds: [u64; 4],
@@ -88,6 +89,11 @@ impl Listeners {
     }
 }
 
+/// The most workers an engine can have.
+pub const WORKERS_MAX: usize = 1024;
+
+/// The most shards a keyspace can have.
+const SHARDS_MAX: usize = 65536;
 /// The fewest shards: enough that a few dozen workers seldom meet.
 const SHARDS_MIN: usize = 512;
 /// Shards per worker.
@@ -97,13 +103,13 @@ impl Engine {
     /// An engine without keys.
     #[must_use]
     pub fn new(parts: Parts) -> Self {
-        let workers = parts.workers.max(1);
         let options = Options {
-            shards: (workers * SHARDS_PER_WORKER)
+            shards: (parts.workers * SHARDS_PER_WORKER)
                 .next_power_of_two()
-                .max(SHARDS_MIN),
+                .clamp(SHARDS_MIN, SHARDS_MAX),
             databases: parts.config.settings().databases(),
-            workers,
+            workers: 0,
+            workers_max: WORKERS_MAX,
             hash_seeds: parts.hash_seeds,
         };
         let listeners = if parts.observer.is_some() {
@@ -114,7 +120,7 @@ impl Engine {
         Self {
             keyspace: Keyspace::new(options),
             commands: CommandTable::new(commands::FAMILIES),
-            journal: Arc::new(Journal::new(workers)),
+            journal: Arc::new(Journal::new(WORKERS_MAX)),
             host: parts.host,
             identity: parts.identity,
             active_expiry: AtomicBool::new(true),
@@ -122,7 +128,7 @@ impl Engine {
             config_generation: AtomicU64::new(0),
             listeners: AtomicU32::new(listeners.0),
             observer: parts.observer,
-            statistics: (0..workers).map(|_| WorkerStatistics::default()).collect(),
+            statistics: Mutex::default(),
             statistics_reset: Mutex::default(),
             next_client: AtomicU64::new(1),
         }
@@ -179,7 +185,7 @@ impl Engine {
             .statistics_reset
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
-        Totals::of(&self.statistics).since(&reset)
+        Totals::of(&self.worker_statistics()).since(&reset)
     }
 
     /// CONFIG RESETSTAT: everything counts from here, except what tells how many there are now.
@@ -190,19 +196,45 @@ impl Engine {
             .unwrap_or_else(PoisonError::into_inner);
         *reset = Totals {
             connected_clients: 0,
-            ..Totals::of(&self.statistics)
+            ..Totals::of(&self.worker_statistics())
         };
+    }
+
+    /// The counters of all workers there have been, by their numbers.
+    #[must_use]
+    pub fn worker_statistics(&self) -> Vec<Arc<WorkerStatistics>> {
+        self.statistics
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
+    }
+
+    /// Makes a place for worker `id`: its gate and its counters.
+    fn join(&self, id: usize) -> Arc<WorkerStatistics> {
+        self.keyspace.take_gate_into_use(id);
+        let mut all = self
+            .statistics
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        if id >= all.len() {
+            all.resize_with(id + 1, Arc::default);
+        }
+        Arc::clone(&all[id])
     }
 }
 
 /// What one worker has for itself between batches.
 pub struct WorkerState {
     id: usize,
+    statistics: Arc<WorkerStatistics>,
     settings: Arc<Settings>,
     settings_generation: u64,
     log: UnitLog,
     /// Batches not in use.
-    #[allow(clippy::vec_box, reason = "they are handed out as they are, in one word")]
+    #[allow(
+        clippy::vec_box,
+        reason = "they are handed out as they are, in one word"
+    )]
     batches: Vec<Box<Batch>>,
     pub(crate) expiry: ExpiryCursor,
     waste: Vec<Waste>,
@@ -213,11 +245,12 @@ pub struct WorkerState {
 }
 
 impl WorkerState {
-    /// Worker number `id`, counted from 0.
+    /// Worker number `id`, counted from 0 and below [`WORKERS_MAX`]. No two workers have the same at a time.
     #[must_use]
     pub fn new(engine: &Engine, id: usize, seed: u64) -> Self {
         Self {
             id,
+            statistics: engine.join(id),
             settings: Arc::clone(engine.config().settings()),
             settings_generation: engine.config_generation.load(Ordering::Acquire),
             log: UnitLog::default(),
@@ -237,8 +270,8 @@ impl WorkerState {
 
     /// The worker's counters.
     #[must_use]
-    pub fn statistics<'e>(&self, engine: &'e Engine) -> &'e WorkerStatistics {
-        &engine.statistics[self.id]
+    pub fn statistics(&self) -> &WorkerStatistics {
+        &self.statistics
     }
 
     /// The settings as they were when the batch began.

@@ -97,7 +97,7 @@ impl Session {
         data: &'a [u8],
     ) -> Arrival<'a> {
         worker.refresh_settings(engine);
-        worker.statistics(engine).input_bytes.add(data.len() as i64);
+        worker.statistics().input_bytes.add(data.len() as i64);
         self.parse(worker, data)
     }
 
@@ -165,7 +165,7 @@ impl Session {
                 }
                 Ok(false) => break,
                 Err(error) => {
-                    self.refuse(engine, worker, &error, out);
+                    self.refuse(worker, &error, out);
                     break;
                 }
             }
@@ -173,10 +173,10 @@ impl Session {
         worker.put_batch(batch);
         self.parser.end(source);
         worker
-            .statistics(engine)
+            .statistics()
             .output_bytes
             .add((out.len() - before) as i64);
-        self.verdict(engine, worker, out)
+        self.verdict(worker, out)
     }
 
     /// Takes in and runs what was received on one connection alone.
@@ -204,9 +204,9 @@ impl Session {
     ) -> Verdict {
         worker.refresh_settings(engine);
         self.parser.large_filled(count);
-        worker.statistics(engine).input_bytes.add(count as i64);
+        worker.statistics().input_bytes.add(count as i64);
         if self.parser.large_target().is_some() {
-            return self.verdict(engine, worker, out);
+            return self.verdict(worker, out);
         }
         let mut arrival = self.parse(worker, &[]);
         prepare(engine, worker, std::slice::from_mut(&mut arrival));
@@ -231,26 +231,17 @@ impl Session {
         }
     }
 
-    fn refuse(
-        &mut self,
-        engine: &Engine,
-        worker: &WorkerState,
-        error: &ProtocolError,
-        out: &mut Output,
-    ) {
-        worker.statistics(engine).error_replies.add(1);
+    fn refuse(&mut self, worker: &WorkerState, error: &ProtocolError, out: &mut Output) {
+        worker.statistics().error_replies.add(1);
         Writer::new(out, self.client.protocol)
             .error_bytes(&[b"ERR ".as_slice(), &error.message()].concat());
         self.client.close_after_reply();
     }
 
-    fn verdict(&mut self, engine: &Engine, worker: &mut WorkerState, out: &mut Output) -> Verdict {
+    fn verdict(&mut self, worker: &mut WorkerState, out: &mut Output) -> Verdict {
         let buffered = self.parser.buffered_bytes();
         if buffered > worker.settings().client_query_buffer_limit() {
-            worker
-                .statistics(engine)
-                .query_buffer_limit_disconnections
-                .add(1);
+            worker.statistics().query_buffer_limit_disconnections.add(1);
             let client = &self.client;
             worker.actions.push(Action::Warn(format!(
                 "Closing client that reached max query buffer length: id={} addr={} qbuf={buffered}",

@@ -1,5 +1,6 @@
 //! Counters, one set per worker: written by their worker only, summed when read.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
 macro_rules! counters {
@@ -20,7 +21,7 @@ macro_rules! counters {
         impl Totals {
             /// The sums of all workers' counters.
             #[must_use]
-            pub fn of(workers: &[WorkerStatistics]) -> Self {
+            pub fn of(workers: &[Arc<WorkerStatistics>]) -> Self {
                 let mut totals = Self::default();
                 for worker in workers {
                     $(totals.$name += worker.$name.load();)*

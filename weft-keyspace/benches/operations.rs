@@ -49,6 +49,7 @@ fn keyspace() -> Keyspace {
         shards: SHARDS,
         databases: 16,
         workers: 2,
+        workers_max: 2,
         hash_seeds: [11, 22, 33, 44],
     })
 }

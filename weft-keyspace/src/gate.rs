@@ -44,25 +44,53 @@ pub(crate) struct Gates {
     /// Tickets drawn, and the ticket whose turn it is.
     drawn: Line<Word>,
     serving: Word,
+    /// How many gates have been in use so far: the first ones. The others are OUTSIDE, and nobody looks at them.
+    used: Word,
     gates: Box<[Line<Word>]>,
 }
 
 impl Gates {
-    pub(crate) fn new(workers: usize) -> Gates {
+    /// Gates for at most `most` workers, the first `workers` of them in use.
+    pub(crate) fn new(workers: usize, most: usize) -> Gates {
         Gates {
             closed: Line(Word::new(OPEN)),
             drawn: Line(Word::new(0)),
             serving: Word::new(0),
-            gates: (0..workers).map(|_| Line(Word::new(OUTSIDE))).collect(),
+            used: Word::new(workers as u32),
+            gates: (0..most.max(workers))
+                .map(|_| Line(Word::new(OUTSIDE)))
+                .collect(),
         }
     }
 
     pub(crate) fn workers(&self) -> usize {
-        self.gates.len()
+        self.in_use().len()
+    }
+
+    /// Has to be called before the worker enters its gate for the first time.
+    pub(crate) fn take_into_use(&self, worker: usize) {
+        let count = worker as u32 + 1;
+        loop {
+            let used = self.used.load(Relaxed);
+            // Like a gate's own word, this comes before the look at `closed` in whatever enters next: an owner that does not
+            // see it is seen.
+            if used >= count || self.used.exchange(used, count, SeqCst) {
+                fence(SeqCst);
+                return;
+            }
+        }
+    }
+
+    fn in_use(&self) -> &[Line<Word>] {
+        &self.gates[..self.used.load(Acquire) as usize]
     }
 
     #[inline]
     pub(crate) fn gate(&self, worker: usize) -> Gate<'_> {
+        debug_assert!(
+            (worker as u32) < self.used.load(Relaxed),
+            "this gate is in use"
+        );
         Gate {
             word: &self.gates[worker].0,
             closed: &self.closed.0,
@@ -93,7 +121,7 @@ impl Gates {
         }
         self.closed.0.store(CLOSED, SeqCst);
         fence(SeqCst);
-        for gate in &self.gates {
+        for gate in self.in_use() {
             wait_until_outside(&gate.0);
         }
         Closed {
@@ -105,7 +133,10 @@ impl Gates {
     /// What every gate looks like now, after everything this thread did so far.
     pub(crate) fn stamp(&self) -> Box<[u32]> {
         fence(SeqCst);
-        self.gates.iter().map(|gate| gate.0.load(Acquire)).collect()
+        self.in_use()
+            .iter()
+            .map(|gate| gate.0.load(Acquire))
+            .collect()
     }
 
     /// Whether every worker has been outside at some time since `stamp` was taken.
@@ -262,7 +293,7 @@ mod loom_tests {
     impl Shared {
         fn new(workers: usize) -> Arc<Shared> {
             Arc::new(Shared {
-                gates: Gates::new(workers),
+                gates: Gates::new(workers, workers + 1),
                 cells: [UnsafeCell::new(0), UnsafeCell::new(0)],
                 root: AtomicUsize::new(0),
             })
@@ -305,6 +336,26 @@ mod loom_tests {
             let inside = shared.gates.gate(1).enter();
             assert_eq!(shared.read(0), 1);
             drop(inside);
+            worker.join().expect("it does not panic");
+        });
+    }
+
+    #[test]
+    fn loom_a_gate_taken_into_use_late_is_seen() {
+        check(3, || {
+            let shared = Shared::new(1);
+            let worker = {
+                let shared = Arc::clone(&shared);
+                thread::spawn(move || {
+                    shared.gates.take_into_use(1);
+                    let inside = shared.gates.gate(1).enter();
+                    shared.read(0);
+                    drop(inside);
+                })
+            };
+            let closed = shared.gates.close(0);
+            shared.write(0);
+            drop(closed);
             worker.join().expect("it does not panic");
         });
     }

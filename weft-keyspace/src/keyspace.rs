@@ -24,8 +24,10 @@ pub struct Options {
     pub shards: usize,
     /// Number of databases.
     pub databases: usize,
-    /// Number of gates; every thread that touches shards needs one.
+    /// Number of gates in use from the start; every thread that touches shards needs one.
     pub workers: usize,
+    /// The most there can be, see [`Keyspace::take_gate_into_use`].
+    pub workers_max: usize,
     /// Secret of the hash, random per process.
     pub hash_seeds: [u64; 4],
 }
@@ -100,10 +102,17 @@ impl Keyspace {
             shards,
             databases,
             workers,
+            workers_max,
             hash_seeds,
         } = options;
         let partition = Partition::new(shards, hash_seeds, mask);
-        let spine = Arc::new(Spine::new(partition, shards, databases, workers));
+        let spine = Arc::new(Spine::new(
+            partition,
+            shards,
+            databases,
+            workers,
+            workers_max,
+        ));
         let shards = (0..shards)
             .map(|index| LatchCell::new(Shard::new(Arc::clone(&spine), index)))
             .collect();
@@ -120,7 +129,7 @@ impl Keyspace {
         self.spine.databases
     }
 
-    /// Number of gates.
+    /// Number of gates in use.
     pub fn workers(&self) -> usize {
         self.spine.gates.workers()
     }
@@ -152,6 +161,11 @@ impl Keyspace {
     #[inline]
     pub fn try_latch(&self, shard: usize) -> Option<Latched<'_>> {
         self.shards[shard].try_acquire()
+    }
+
+    /// To be called by a worker that comes later, before it enters its gate for the first time.
+    pub fn take_gate_into_use(&self, worker: usize) {
+        self.spine.gates.take_into_use(worker);
     }
 
     /// A worker's gate.

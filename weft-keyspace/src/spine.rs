@@ -39,8 +39,9 @@ impl Spine {
         shards: usize,
         databases: usize,
         workers: usize,
+        workers_max: usize,
     ) -> Spine {
-        let gates = Arc::new(Gates::new(workers));
+        let gates = Arc::new(Gates::new(workers, workers_max));
         let ground = Arc::new(Ground::new());
         let bitmap = || {
             (0..shards.div_ceil(64))

@@ -150,6 +150,7 @@ impl Subject {
             shards,
             databases: DATABASES,
             workers: 2,
+            workers_max: 2,
             hash_seeds: [1, 2, 3, 4],
         };
         Subject {

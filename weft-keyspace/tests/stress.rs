@@ -132,6 +132,7 @@ fn threads_agree_with_their_models() {
         shards: 16,
         databases: 3,
         workers: WORKERS,
+        workers_max: WORKERS,
         hash_seeds: [5, 6, 7, 8],
     });
     let barrier = Barrier::new(WORKERS);
@@ -190,6 +191,7 @@ fn replaced_memory_waits_for_those_who_are_inside() {
         shards: 1,
         databases: 1,
         workers: 2,
+        workers_max: 2,
         hash_seeds: [5, 6, 7, 8],
     });
     let inside = keyspace.gate(1).enter();

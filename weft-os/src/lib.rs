@@ -6,7 +6,9 @@
 
 pub mod cgroup;
 pub mod cpu;
+pub mod cpu_list;
 pub mod descriptors;
+pub mod load;
 pub mod memory;
 pub mod network;
 pub mod process;

@@ -8,7 +8,7 @@
 //! What it does not know: protocols, sessions, threads, configuration. It allocates nothing per event, starts no
 //! thread, never blocks outside its one wait, and holds no buffer for a connection with nothing to send.
 
-#![forbid(unsafe_code)]
+#![deny(unsafe_code)]
 
 mod clock;
 mod connect;
@@ -17,6 +17,8 @@ mod driver;
 mod epoll;
 mod filter;
 mod listen;
+#[allow(unsafe_code)]
+mod mailbox;
 mod timers;
 mod unix_socket;
 mod wake;
@@ -30,5 +32,6 @@ pub use driver::{
 pub use epoll::EpollDriver;
 pub use filter::Filter;
 pub use listen::{BIND_DEFAULT, BindError, Listener, TcpBinding, TcpOptions, bind_tcp};
+pub use mailbox::{Inbox, Mailbox};
 pub use unix_socket::{UnixListenError, bind_unix};
 pub use wake::Waker;

@@ -109,7 +109,7 @@ impl Worker {
                     active_ns,
                     backlog: Backlog::default(),
                 });
-                let statistics = self.state.statistics(engine);
+                let statistics = self.state.statistics();
                 statistics.connected_clients.add(1);
                 statistics.connections_received.add(1);
             }
@@ -288,10 +288,7 @@ impl<D: Driver> Handler<D> for Worker {
                     client.origin().address
                 ));
             }
-            self.state
-                .statistics(&self.shared.engine)
-                .connected_clients
-                .add(-1);
+            self.state.statistics().connected_clients.add(-1);
             self.forget_connection();
         }
         self.housekeeping.work_done();
@@ -307,7 +304,7 @@ impl<D: Driver> Handler<D> for Worker {
         let refused = self.shared.admission.take_refused();
         if refused > 0 {
             self.state
-                .statistics(&self.shared.engine)
+                .statistics()
                 .connections_rejected
                 .add(refused as i64);
         }

@@ -112,10 +112,7 @@ pub(crate) fn run(
 
 impl Run<'_, '_> {
     fn one(&mut self, planned: &Planned, args: Args<'_>, out: &mut Output) {
-        self.worker
-            .statistics(self.engine)
-            .commands_processed
-            .add(1);
+        self.worker.statistics().commands_processed.add(1);
         let outcome = self.execute(planned, args, out);
         self.unit.commit(self.worker);
         if self.gate.is_none() {
@@ -130,7 +127,7 @@ impl Run<'_, '_> {
                 while steps.step(&mut Budget::slice(), &mut reply) == Progress::More {}
             }
             Err(error) => {
-                self.worker.statistics(self.engine).error_replies.add(1);
+                self.worker.statistics().error_replies.add(1);
                 Writer::new(out, self.client.protocol).error_bytes(&error.text());
             }
         }

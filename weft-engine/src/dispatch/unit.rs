@@ -143,7 +143,7 @@ impl<'k> Unit<'k> {
     /// Lets out what the unit has done: the journal first, then those who listen to changes.
     pub(super) fn commit(&mut self, worker: &mut WorkerState) {
         self.remove_overdue();
-        let statistics = worker.statistics(self.engine);
+        let statistics = worker.statistics();
         let (hits, misses) = (self.log.hits.take(), self.log.misses.take());
         if hits + misses != 0 {
             statistics.keyspace_hits.add(hits);

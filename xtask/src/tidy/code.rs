@@ -14,6 +14,7 @@ const ALLOWED: &[&str] = &[
     "weft-keyspace/src/shard.rs",
     "weft-keyspace/src/table.rs",
     "weft-keyspace/src/table/",
+    "weft-reactor/src/mailbox.rs",
     "weft-server/src/allocator.rs",
 ];
 
