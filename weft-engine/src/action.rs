@@ -58,6 +58,12 @@ pub trait Host: Send + Sync {
     /// The absolute path of the folder that relative paths start from; none if the system cannot tell.
     fn working_folder(&self) -> Option<Vec<u8>>;
 
+    /// Makes exactly `count` workers active, whatever the load; none: as many as the load wants.
+    ///
+    /// # Errors
+    /// How many there are, if `count` is not between 1 and that.
+    fn force_workers(&self, count: Option<usize>) -> Result<(), usize>;
+
     /// Frees large values.
     fn reap(&self, waste: Waste);
 

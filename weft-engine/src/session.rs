@@ -89,6 +89,12 @@ impl Session {
         self.parser.large_target()
     }
 
+    /// Whether another worker may go on with the session. Not while it is being closed.
+    #[must_use]
+    pub const fn may_move(&self) -> bool {
+        !self.client.closing()
+    }
+
     /// Takes bytes received and parses the first requests that are complete with them.
     pub fn take_in<'a>(
         &mut self,

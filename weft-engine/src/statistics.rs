@@ -45,6 +45,8 @@ counters! {
     connections_received,
     /// Connections refused for `maxclients`.
     connections_rejected,
+    /// Connections that came from another worker.
+    connections_moved,
     /// Commands run, failed ones included.
     commands_processed,
     /// Error replies.

@@ -6,10 +6,11 @@
 use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
-use std::sync::mpsc::Receiver;
 
 use rustix::net::{SendFlags, send};
-use weft_reactor::{CloseReason, ConnectionId, Driver, Handler, Listener, ListenerId, PeerAddress};
+use weft_reactor::{
+    CloseReason, ConnectionId, Driver, Handler, Inbox, Listener, ListenerId, PeerAddress,
+};
 
 use crate::listeners::{TcpListeners, TcpPlan};
 use crate::log::system_text;
@@ -22,7 +23,7 @@ const COMPLAINT_INTERVAL_NS: u64 = 1_000_000_000;
 /// The acceptor's state.
 pub struct Acceptor {
     shared: Arc<Shared>,
-    inbox: Receiver<ToAcceptor>,
+    inbox: Inbox<ToAcceptor>,
     tcp: TcpListeners,
     unix: Option<ListenerId>,
     complained_at_ns: Option<u64>,
@@ -36,7 +37,7 @@ impl Acceptor {
     /// Those of the driver.
     pub fn new<D: Driver>(
         shared: Arc<Shared>,
-        inbox: Receiver<ToAcceptor>,
+        inbox: Inbox<ToAcceptor>,
         plan: TcpPlan,
         tcp: Vec<Listener>,
         unix: Option<Listener>,
@@ -76,12 +77,13 @@ impl<D: Driver> Handler<D> for Acceptor {
         match self.shared.admission.enter(&peer) {
             Ok(()) => self
                 .shared
+                .crew
                 .least_loaded()
                 .hand_over(ToWorker::Connection(socket, peer)),
             Err(refusal) => {
                 // A socket just opened has room for it; if not, then closing has to say enough.
                 let _ = send(&socket, refusal, SendFlags::NOSIGNAL | SendFlags::DONTWAIT);
-                self.shared.workers[0].wake();
+                self.shared.crew.worker(0).wake();
             }
         }
     }
@@ -101,7 +103,7 @@ impl<D: Driver> Handler<D> for Acceptor {
     }
 
     fn woken(&mut self, io: &mut D) {
-        while let Ok(message) = self.inbox.try_recv() {
+        for message in self.inbox.take() {
             match message {
                 ToAcceptor::Rebind(plan, reply) => {
                     let result = self.tcp.rebind(plan, io, &self.shared.log);

@@ -6,15 +6,17 @@ use std::io;
 use std::os::unix::ffi::OsStringExt;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::mpsc::channel;
+use std::sync::mpsc::{Sender, channel};
 
 use weft_engine::action::{Host, ProcessFacts, Waste};
 use weft_engine::config::{Change, ParameterId, SetError, Settings};
+use weft_reactor::{Mailbox, monotonic_ns};
 
+use crate::crew::Crew;
 use crate::descriptor_limit;
 use crate::listeners::TcpPlan;
 use crate::log::{Log, system_text};
-use crate::messages::{Mailbox, ToAcceptor};
+use crate::messages::{ToAcceptor, ToMain};
 use crate::reaper::Reaper;
 use crate::{allocator, files};
 
@@ -23,6 +25,8 @@ pub struct ServerHost {
     log: Arc<Log>,
     acceptor: Mailbox<ToAcceptor>,
     reaper: Reaper,
+    crew: Arc<Crew>,
+    main: Sender<ToMain>,
     operating_system: String,
     executable: String,
     allocator: String,
@@ -35,6 +39,8 @@ impl ServerHost {
         log: Arc<Log>,
         acceptor: Mailbox<ToAcceptor>,
         reaper: Reaper,
+        crew: Arc<Crew>,
+        main: Sender<ToMain>,
         io_driver: &'static str,
     ) -> Self {
         let executable = weft_os::process::executable().unwrap_or_default();
@@ -42,6 +48,8 @@ impl ServerHost {
             log,
             acceptor,
             reaper,
+            crew,
+            main,
             operating_system: weft_os::process::operating_system(),
             executable: executable.to_string_lossy().into_owned(),
             allocator: allocator::name(),
@@ -115,6 +123,12 @@ impl Host for ServerHost {
                     self.acceptor
                         .post(ToAcceptor::KeepAlive(settings.tcp_keepalive_seconds()));
                 }
+                ParameterId::IoThreads => {
+                    let threads = settings.io_threads();
+                    // They serve as soon as they are there.
+                    let _ = self.main.send(ToMain::Workers(threads));
+                    self.crew.set_cap(threads, monotonic_ns());
+                }
                 ParameterId::Loglevel => self.log.set_level(settings.loglevel().into()),
                 _ => {}
             }
@@ -125,6 +139,15 @@ impl Host for ServerHost {
     fn working_folder(&self) -> Option<Vec<u8>> {
         let folder = std::env::current_dir().ok()?;
         Some(folder.into_os_string().into_vec())
+    }
+
+    fn force_workers(&self, count: Option<usize>) -> Result<(), usize> {
+        let started = self.crew.started();
+        if count.is_some_and(|count| count == 0 || count > started) {
+            return Err(started);
+        }
+        self.crew.force(count, monotonic_ns());
+        Ok(())
     }
 
     fn reap(&self, waste: Waste) {

@@ -11,6 +11,7 @@ use weft_engine::config::Settings;
 use weft_reactor::{Close, Driver, TimerToken};
 
 use crate::allocator;
+use crate::controller::ROUND_NS;
 use crate::worker::Worker;
 
 /// Overdue keys removed at a time: some 100 microseconds of work. If there are more, the next turn goes on.
@@ -52,7 +53,7 @@ impl Housekeeping {
     /// Makes sure that work is followed by a tick.
     pub fn arm<D: Driver>(&mut self, io: &mut D, settings: &Settings) {
         if self.worked && !self.armed {
-            self.arm_in(io, period_ns(settings));
+            self.arm_in(io, period_ns(settings).min(ROUND_NS));
         }
     }
 
@@ -68,11 +69,13 @@ impl Housekeeping {
         let settings = worker.state.settings();
         let effort = settings.active_expire_effort() as usize;
         let period_ns = period_ns(settings);
+        let tick_ns = period_ns.min(ROUND_NS);
         let budget = EXPIRE_BUDGET + EXPIRE_BUDGET_PER_EFFORT * effort.saturating_sub(1);
         let more = worker
             .state
             .expire(&worker.shared.engine, &worker.clock, budget);
         let now_ns = io.turn_started_ns();
+        worker.end_load_round(now_ns);
         if now_ns >= self.round_due_ns {
             self.round_due_ns = now_ns + period_ns;
             self.round(worker, io);
@@ -81,7 +84,7 @@ impl Housekeeping {
             self.worked = true;
             self.arm_in(io, 0);
         } else if self.quiet_rounds < QUIET_ROUNDS || self.trim_left > 0 || has_deadlines(worker) {
-            self.arm_in(io, period_ns);
+            self.arm_in(io, tick_ns);
         }
     }
 
@@ -158,6 +161,10 @@ fn has_deadlines(worker: &Worker) -> bool {
     let watched = settings.timeout_seconds() > 0 || limit.soft_bytes > 0;
     if watched && !worker.sessions.is_empty() {
         return true;
+    }
+    // One worker would do for all keys; those that are active share the work.
+    if worker.state.id() >= worker.shared.crew.active() {
+        return false;
     }
     let keyspace = &worker.shared.engine.keyspace;
     (0..keyspace.databases()).any(|database| keyspace.deadline_count(database) > 0)

@@ -1,16 +1,26 @@
 //! What threads say to each other: messages that never block the sender and never get lost.
 
 use std::os::fd::OwnedFd;
-use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::mpsc::Sender;
 
-use weft_reactor::{PeerAddress, Waker};
+use weft_reactor::PeerAddress;
 
 use crate::listeners::{RebindError, TcpPlan};
+use crate::sessions::Departed;
 
 /// To a worker.
 pub enum ToWorker {
     /// A connection that is the worker's from now on, and already counted as one of its.
     Connection(OwnedFd, PeerAddress),
+    /// The same, of a connection that another worker had.
+    Moved(Box<Departed>),
+    /// Hand `count` connections to the worker numbered `to`, as they become quiet.
+    Give {
+        /// The worker that gets them.
+        to: usize,
+        /// How many.
+        count: usize,
+    },
     /// Send what has been replied, close all connections, end.
     Stop,
 }
@@ -30,41 +40,8 @@ pub enum ToAcceptor {
 pub enum ToMain {
     /// A signal or a client asks for an orderly end.
     Shutdown,
+    /// There should be so many workers; those that are missing are to be started.
+    Workers(usize),
     /// A thread has ended; its name, and the reason if it was not told to.
     Ended(String, Option<std::io::Error>),
-}
-
-/// The sending end of a thread's queue, and the way to wake the thread.
-pub struct Mailbox<T> {
-    sender: Sender<T>,
-    waker: Waker,
-}
-
-impl<T> Clone for Mailbox<T> {
-    fn clone(&self) -> Self {
-        Self {
-            sender: self.sender.clone(),
-            waker: self.waker.clone(),
-        }
-    }
-}
-
-impl<T> Mailbox<T> {
-    /// A queue for the thread that `waker` wakes.
-    pub fn new(waker: Waker) -> (Self, Receiver<T>) {
-        let (sender, receiver) = channel();
-        (Self { sender, waker }, receiver)
-    }
-
-    /// Delivers a message. One to a thread that has ended is dropped, for then the server ends too.
-    pub fn post(&self, message: T) {
-        if self.sender.send(message).is_ok() {
-            self.waker.wake();
-        }
-    }
-
-    /// Makes the thread look around, without a message.
-    pub fn wake(&self) {
-        self.waker.wake();
-    }
 }

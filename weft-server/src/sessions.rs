@@ -1,8 +1,10 @@
 //! The sessions of one worker, found by the slot of their connection.
 
+use std::os::fd::OwnedFd;
+
 use weft_engine::config::OutputLimit;
 use weft_engine::session::Session;
-use weft_reactor::ConnectionId;
+use weft_reactor::{ConnectionId, Filter};
 
 /// A connection and its session.
 pub struct Connected {
@@ -14,6 +16,18 @@ pub struct Connected {
     pub active_ns: u64,
     /// How long its replies have been waiting.
     pub backlog: Backlog,
+    /// The worker it is on its way to.
+    pub leaving_for: Option<usize>,
+}
+
+/// A connection between two workers: nothing is in flight on its socket, and nobody reads it.
+pub struct Departed {
+    /// The socket.
+    pub socket: OwnedFd,
+    /// What its bytes pass through.
+    pub filter: Option<Box<dyn Filter>>,
+    /// The rest of it. The id was the old worker's.
+    pub connected: Box<Connected>,
 }
 
 /// Watches the unsent output of one connection.
@@ -47,12 +61,12 @@ pub struct Sessions {
 
 impl Sessions {
     /// Adds one.
-    pub fn insert(&mut self, connected: Connected) {
+    pub fn insert(&mut self, connected: Box<Connected>) {
         let slot = connected.id.slot();
         if slot >= self.slots.len() {
             self.slots.resize_with(slot + 1, || None);
         }
-        self.slots[slot] = Some(Box::new(connected));
+        self.slots[slot] = Some(connected);
     }
 
     /// The session of a connection.

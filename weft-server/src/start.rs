@@ -19,24 +19,24 @@ use weft_engine::clock::Clock;
 use weft_engine::config::{CommandLine, Config, Invocation, ParameterId, Settings, usage};
 use weft_engine::engine::{Engine, Identity, Parts};
 use weft_engine::identity::WEFT_VERSION;
-use weft_reactor::{Driver, DriverOptions, EpollDriver, Listener, Waker};
+use weft_os::cpu_list::CpuList;
+use weft_reactor::{Driver, DriverOptions, EpollDriver, Listener, Mailbox, Waker};
 
 use crate::acceptor::Acceptor;
 use crate::admission::Admission;
 use crate::clock::SystemClock;
 use crate::configuration::{self, Failure, Loaded};
+use crate::crew::{Crew, WorkerHandle};
 use crate::host::ServerHost;
+use crate::io_driver::{IoDriver, Job};
 use crate::listeners::{self, TcpPlan};
 use crate::log::{Log, system_text};
-use crate::messages::{Mailbox, ToAcceptor, ToMain};
+use crate::messages::{ToAcceptor, ToMain};
 use crate::reaper::Reaper;
 use crate::service::{self, PidFile, Supervisor};
-use crate::shared::{Shared, WorkerHandle};
+use crate::shared::Shared;
 use crate::worker::Worker;
 use crate::{allocator, banner, check_system, descriptor_limit, signals};
-
-/// How many workers serve connections.
-const WORKERS: usize = 1;
 
 /// The acceptor's driver moves no bytes.
 const ACCEPTOR_DRIVER: DriverOptions = DriverOptions {
@@ -156,6 +156,7 @@ impl Server {
             ..
         } = loaded;
         fit_clients(&mut config, log)?;
+        tie_to_processors(&mut config, log)?;
         let settings = Arc::clone(config.settings());
         let picture = settings.flag(ParameterId::AlwaysShowLogo)
             || settings.logfile().is_none()
@@ -225,22 +226,24 @@ impl Server {
         let (main, reasons) = channel();
         let accepting = Driven::start("weft-acceptor".into(), ACCEPTOR_DRIVER, &main)?;
         let (acceptor, acceptor_inbox) = Mailbox::new(accepting.waker.clone());
-        let mut workers = Vec::new();
-        let mut handles = Vec::new();
-        for id in 0..WORKERS {
-            let driven =
-                Driven::start(format!("weft-worker-{id}"), DriverOptions::default(), &main)?;
-            let (mailbox, inbox) = Mailbox::new(driven.waker.clone());
-            handles.push(WorkerHandle::new(mailbox));
-            workers.push((driven, inbox));
-        }
         let reaper = Reaper::start()?;
-        let host = ServerHost::new(Arc::clone(&log), acceptor.clone(), reaper.clone(), "epoll");
+        let io_driver = IoDriver::choose(config.settings().io_driver(), &log);
+        let threads = config.settings().io_threads();
+        let usable = weft_os::cpu::usable_count();
+        let crew = Arc::new(Crew::new(threads, usable));
+        let host = ServerHost::new(
+            Arc::clone(&log),
+            acceptor.clone(),
+            reaper.clone(),
+            Arc::clone(&crew),
+            main.clone(),
+            io_driver.name(),
+        );
         let engine = Arc::new(Engine::new(Parts {
             config,
             host: Box::new(host),
             observer: None,
-            workers: WORKERS,
+            workers: threads.min(usable),
             hash_seeds: random()?.map(u64::from_ne_bytes),
             identity: Identity {
                 run_id: run_id()?,
@@ -255,7 +258,7 @@ impl Server {
             engine,
             reaper,
             admission,
-            workers: handles,
+            crew,
             main: main.clone(),
         });
         signals::watch(Arc::clone(&log), main)?;
@@ -267,11 +270,11 @@ impl Server {
                 without_effect.join(" ")
             ));
         }
-        for (id, (driven, inbox)) in workers.into_iter().enumerate() {
-            let [seed] = random()?.map(u64::from_ne_bytes);
-            let shared = Arc::clone(&shared);
-            driven.go(move |io| Worker::new(shared, inbox, id, seed).run(io));
-        }
+        let foreman = Foreman {
+            shared: Arc::clone(&shared),
+            io_driver,
+        };
+        foreman.start_workers(threads)?;
         let acceptor_shared = Arc::clone(&shared);
         accepting.go(move |mut io| {
             Acceptor::new(acceptor_shared, acceptor_inbox, plan, tcp, unix, &mut io)?.run(io)
@@ -279,6 +282,7 @@ impl Server {
         banner::ready(&log, has_tcp, has_unix);
         supervisor.ready();
         Ok(Running {
+            foreman,
             shared,
             acceptor,
             reasons,
@@ -328,8 +332,75 @@ impl Driven {
     }
 }
 
+/// Starts workers.
+struct Foreman {
+    shared: Arc<Shared>,
+    io_driver: IoDriver,
+}
+
+impl Foreman {
+    /// Starts what is missing to `count` workers.
+    fn start_workers(&self, count: usize) -> io::Result<()> {
+        while self.shared.crew.started() < count {
+            let id = self.shared.crew.started();
+            let [seed] = random()?.map(u64::from_ne_bytes);
+            let (ready, handle) = channel();
+            let duty = Duty {
+                shared: Arc::clone(&self.shared),
+                id,
+                seed,
+                ready: ready.clone(),
+            };
+            let (io_driver, main) = (self.io_driver, self.shared.main.clone());
+            let name = format!("weft-worker-{id}");
+            let ended = name.clone();
+            let body = move || {
+                let mut duty = Some(duty);
+                let result = io_driver.run(DriverOptions::default(), WhenReady(&mut duty));
+                match (duty, result) {
+                    // There was no driver to begin with.
+                    (Some(_), Err(error)) => {
+                        let _ = ready.send(Err(error));
+                    }
+                    (_, result) => {
+                        let _ = main.send(ToMain::Ended(ended, result.err()));
+                    }
+                }
+            };
+            thread::Builder::new().name(name).spawn(body)?;
+            let handle = handle.recv().map_err(io::Error::other)??;
+            self.shared.crew.add(handle);
+        }
+        Ok(())
+    }
+}
+
+/// What a new worker's thread has to do once it has a driver.
+struct Duty {
+    shared: Arc<Shared>,
+    id: usize,
+    seed: u64,
+    ready: Sender<io::Result<WorkerHandle>>,
+}
+
+/// Takes the duty up; a driver that could not be made leaves it.
+struct WhenReady<'a>(&'a mut Option<Duty>);
+
+impl Job for WhenReady<'_> {
+    fn run<D: Driver>(self, io: D) -> io::Result<()> {
+        let Some(duty) = self.0.take() else {
+            return Ok(());
+        };
+        let (mailbox, inbox) = Mailbox::new(io.waker());
+        let worker = Worker::new(duty.shared, inbox, duty.id, duty.seed);
+        let _ = duty.ready.send(Ok(WorkerHandle::new(mailbox)));
+        worker.run(io)
+    }
+}
+
 /// A server whose threads run.
 struct Running {
+    foreman: Foreman,
     shared: Arc<Shared>,
     acceptor: Mailbox<ToAcceptor>,
     reasons: Receiver<ToMain>,
@@ -341,19 +412,30 @@ struct Running {
 impl Running {
     fn wait(self) -> Result<(), Stop> {
         let log = &self.shared.log;
-        match self.reasons.recv() {
-            Ok(ToMain::Shutdown) => {
-                self.end();
-                Ok(())
+        loop {
+            match self.reasons.recv() {
+                Ok(ToMain::Shutdown) => {
+                    self.end();
+                    return Ok(());
+                }
+                Ok(ToMain::Workers(count)) => {
+                    if let Err(error) = self.foreman.start_workers(count) {
+                        log.warning(format_args!(
+                            "Can't start more workers than the {} there are: {}",
+                            self.shared.crew.started(),
+                            system_text(&error)
+                        ));
+                    }
+                }
+                Ok(ToMain::Ended(name, error)) => {
+                    let reason = error
+                        .map_or_else(|| "no reason given".to_owned(), |error| system_text(&error));
+                    log.warning(format_args!("Thread {name} has failed: {reason}"));
+                    self.end();
+                    return Err(Stop);
+                }
+                Err(_) => unreachable!("this thread holds a sender itself"),
             }
-            Ok(ToMain::Ended(name, error)) => {
-                let reason =
-                    error.map_or_else(|| "no reason given".to_owned(), |error| system_text(&error));
-                log.warning(format_args!("Thread {name} has failed: {reason}"));
-                self.end();
-                Err(Stop)
-            }
-            Err(_) => unreachable!("this thread holds a sender itself"),
         }
     }
 
@@ -363,8 +445,8 @@ impl Running {
         log.notice("User requested shutdown...");
         self.supervisor.stopping();
         self.acceptor.post(ToAcceptor::Stop);
-        self.shared.workers.iter().for_each(WorkerHandle::stop);
-        self.wait_for_threads(1 + self.shared.workers.len());
+        self.shared.crew.workers().for_each(WorkerHandle::stop);
+        self.wait_for_threads(1 + self.shared.crew.started());
         if let Some(file) = self.pid_file {
             log.notice("Removing the pid file.");
             drop(file);
@@ -403,6 +485,27 @@ fn fit_clients(config: &mut Config, log: &Log) -> Result<(), Stop> {
         let lowered = config.set(&[b"maxclients", possible.to_string().as_bytes()], true);
         debug_assert!(lowered.is_ok(), "a number from 1 is a valid maxclients");
     }
+    Ok(())
+}
+
+/// Ties this thread, and with it all that follow, to the processors of `server-cpulist`; `io-threads auto` counts only those.
+fn tie_to_processors(config: &mut Config, log: &Log) -> Result<(), Stop> {
+    let settings = Arc::clone(config.settings());
+    let Some(text) = settings.server_cpulist() else {
+        return Ok(());
+    };
+    let tied = CpuList::parse(&String::from_utf8_lossy(text)).and_then(|list| {
+        list.pin_thread()
+            .map_err(|error| format!("this machine has none of them: {}", system_text(&error)))
+    });
+    if let Err(reason) = tied {
+        let error = config.start_error(ParameterId::ServerCpulist, reason);
+        eprintln!("{error}");
+        log.warning(&error);
+        return Err(Stop);
+    }
+    let usable = weft_os::cpu::usable_count();
+    config.set_usable_cpus(u16::try_from(usable).unwrap_or(u16::MAX));
     Ok(())
 }
 

@@ -1,13 +1,12 @@
 //! A worker: one driver, the sessions of its connections, and its part of the engine.
 //!
 //! Owns the loop and what happens to a connection between its arrival and its end. Everything in here belongs to one
-//! thread; others reach it through its mailbox. Invariant: a connection counts as the worker's, and as a client, from
-//! the acceptor's hand-over until `closed`, or until it could not be adopted.
+//! thread; others reach it through its mailbox. Invariant: a connection counts as the worker's from the hand-over until
+//! `closed` or `released`, or until it could not be adopted; as a client, from the first hand-over until it is gone.
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
-use std::sync::mpsc::Receiver;
 use std::time::Duration;
 
 use smallvec::SmallVec;
@@ -16,17 +15,18 @@ use weft_engine::client::Origin;
 use weft_engine::engine::{Engine, WorkerState};
 use weft_engine::session::{Arrival, Session, Verdict, prepare};
 use weft_reactor::{
-    Close, CloseReason, ConnectionId, Delivery, Driver, GROUP_MAX, Handler, ListenerId,
-    PeerAddress, TimerToken, monotonic_ns,
+    Close, CloseReason, ConnectionId, Delivery, Driver, Filter, GROUP_MAX, Handler, Inbox,
+    ListenerId, PeerAddress, TimerToken, monotonic_ns,
 };
 use weft_rope::Output;
 
 use crate::admission::is_local;
 use crate::clock::SystemClock;
 use crate::housekeeping::Housekeeping;
+use crate::load::Load;
 use crate::log::{Level, system_text};
 use crate::messages::{ToMain, ToWorker};
-use crate::sessions::{Backlog, Connected, Sessions};
+use crate::sessions::{Backlog, Connected, Departed, Sessions};
 use crate::shared::Shared;
 
 /// How long clients have, when the server ends, to take the replies they are owed.
@@ -38,7 +38,8 @@ pub struct Worker {
     pub(crate) state: WorkerState,
     pub(crate) sessions: Sessions,
     pub(crate) clock: SystemClock,
-    inbox: Receiver<ToWorker>,
+    pub(crate) load: Load,
+    inbox: Inbox<ToWorker>,
     housekeeping: Housekeeping,
     output: Output,
     /// The generation of the settings that admission has taken over.
@@ -47,8 +48,8 @@ pub struct Worker {
 }
 
 impl Worker {
-    /// Worker number `id`; `seed` makes its randomness its own.
-    pub fn new(shared: Arc<Shared>, inbox: Receiver<ToWorker>, id: usize, seed: u64) -> Self {
+    /// Worker number `id`, on the thread that it is going to run on; `seed` makes its randomness its own.
+    pub fn new(shared: Arc<Shared>, inbox: Inbox<ToWorker>, id: usize, seed: u64) -> Self {
         let state = WorkerState::new(&shared.engine, id, seed);
         let settings_seen = state.settings().generation();
         Self {
@@ -56,6 +57,7 @@ impl Worker {
             state,
             sessions: Sessions::default(),
             clock: SystemClock,
+            load: Load::of_this_thread(monotonic_ns()),
             inbox,
             housekeeping: Housekeeping::default(),
             output: Output::new(),
@@ -70,7 +72,8 @@ impl Worker {
     /// Those of the driver, which leave nothing to go on with.
     pub fn run<D: Driver>(mut self, mut io: D) -> io::Result<()> {
         while !self.stopping {
-            io.turn(&mut self, None)?;
+            let report = io.turn(&mut self, None)?;
+            self.load.turn(&report);
         }
         self.say_farewell(&mut io)
     }
@@ -103,23 +106,82 @@ impl Worker {
                 let engine = &self.shared.engine;
                 let session = Session::new(engine, engine.next_client_id(), origin);
                 let active_ns = io.turn_started_ns();
-                self.sessions.insert(Connected {
+                self.sessions.insert(Box::new(Connected {
                     id,
                     session,
                     active_ns,
                     backlog: Backlog::default(),
-                });
+                    leaving_for: None,
+                }));
                 let statistics = self.state.statistics();
                 statistics.connected_clients.add(1);
                 statistics.connections_received.add(1);
             }
-            Err(error) => {
-                self.shared.log.warning(format_args!(
-                    "Error registering a client connection: {}",
-                    system_text(&error)
-                ));
-                self.forget_connection();
+            Err(error) => self.could_not_adopt(&error),
+        }
+    }
+
+    /// Goes on with a connection that another worker had.
+    fn take_over<D: Driver>(&mut self, io: &mut D, departed: Departed) {
+        let Departed {
+            socket,
+            filter,
+            mut connected,
+        } = departed;
+        match io.adopt(socket, filter) {
+            Ok(id) => {
+                connected.id = id;
+                connected.leaving_for = None;
+                self.sessions.insert(connected);
+                let statistics = self.state.statistics();
+                statistics.connected_clients.add(1);
+                statistics.connections_moved.add(1);
             }
+            Err(error) => self.could_not_adopt(&error),
+        }
+    }
+
+    fn could_not_adopt(&self, error: &io::Error) {
+        self.shared.log.warning(format_args!(
+            "Error registering a client connection: {}",
+            system_text(error)
+        ));
+        self.forget_connection();
+    }
+
+    /// Lets go of `count` quiet connections, those that make work first. They leave when the driver is done with them.
+    fn give<D: Driver>(&mut self, io: &mut D, to: usize, count: usize) {
+        let mut left = count;
+        for lively in [true, false] {
+            for slot in 0..self.sessions.slots() {
+                if left == 0 {
+                    return;
+                }
+                let Some(connected) = self.sessions.at_slot(slot) else {
+                    continue;
+                };
+                let id = connected.id;
+                if self.load.is_lively(connected.active_ns) == lively
+                    && connected.leaving_for.is_none()
+                    && connected.session.may_move()
+                    && io.is_open(id)
+                    && io.pending_output(id) == 0
+                {
+                    connected.leaving_for = Some(to);
+                    io.release(id);
+                    left -= 1;
+                }
+            }
+        }
+    }
+
+    /// Tells the controller how busy the worker was, once per round.
+    pub(crate) fn end_load_round(&mut self, now_ns: u64) {
+        let crew = &self.shared.crew;
+        let commands = self.state.statistics().commands_processed.load();
+        let published = &crew.worker(self.state.id()).load;
+        if self.load.end_round(now_ns, commands, published) {
+            crew.round_ended(now_ns);
         }
     }
 
@@ -154,7 +216,7 @@ impl Worker {
 
     /// The counterpart of the acceptor's hand-over.
     fn forget_connection(&self) {
-        self.shared.workers[self.state.id()].connection_left();
+        self.shared.crew.worker(self.state.id()).connection_left();
         self.shared.admission.leave();
     }
 
@@ -168,6 +230,7 @@ impl Worker {
         let Some(connected) = self.sessions.get_mut(id) else {
             return;
         };
+        self.load.active_again(connected.active_ns);
         connected.active_ns = io.turn_started_ns();
         let verdict = step(
             &mut connected.session,
@@ -294,6 +357,32 @@ impl<D: Driver> Handler<D> for Worker {
         self.housekeeping.work_done();
     }
 
+    fn released(
+        &mut self,
+        _: &mut D,
+        id: ConnectionId,
+        socket: OwnedFd,
+        filter: Option<Box<dyn Filter>>,
+    ) {
+        let Some(connected) = self.sessions.remove(id) else {
+            return;
+        };
+        let crew = &self.shared.crew;
+        self.state.statistics().connected_clients.add(-1);
+        crew.worker(self.state.id()).connection_left();
+        // Who was to have it may have stopped being active meanwhile.
+        let to = match connected.leaving_for {
+            Some(to) if to < crew.active() => crew.worker(to),
+            _ => crew.least_loaded(),
+        };
+        to.hand_over(ToWorker::Moved(Box::new(Departed {
+            socket,
+            filter,
+            connected,
+        })));
+        self.housekeeping.work_done();
+    }
+
     fn timer(&mut self, io: &mut D, _: TimerToken) {
         let mut housekeeping = std::mem::take(&mut self.housekeeping);
         housekeeping.tick(self, io);
@@ -308,9 +397,11 @@ impl<D: Driver> Handler<D> for Worker {
                 .connections_rejected
                 .add(refused as i64);
         }
-        while let Ok(message) = self.inbox.try_recv() {
+        for message in self.inbox.take() {
             match message {
                 ToWorker::Connection(socket, peer) => self.welcome(io, socket, peer),
+                ToWorker::Moved(departed) => self.take_over(io, *departed),
+                ToWorker::Give { to, count } => self.give(io, to, count),
                 ToWorker::Stop => self.stopping = true,
             }
         }

@@ -2,6 +2,7 @@
 
 use std::sync::atomic::Ordering;
 
+use weft_data::number::parse_i64;
 use weft_resp::{Protocol, Writer};
 
 use super::options::is;
@@ -45,12 +46,34 @@ fn debug(cx: &mut Context<'_, '_>) -> Result<(), CommandError> {
             cx.reply.ok();
             Ok(())
         }
+        Some(count) if is(word, "WORKERS") && cx.args.len() == 3 => force_workers(cx, count),
         Some(name) if is(word, "PROTOCOL") && cx.args.len() == 3 => {
             reply_sample(&mut cx.reply, name)
         }
         _ => {
             let wrong = "ERR unknown subcommand or wrong number of arguments for '";
             Err(CommandError::quoting(wrong, word, "'. Try DEBUG HELP."))
+        }
+    }
+}
+
+/// DEBUG WORKERS: a number of active workers, or `auto`.
+fn force_workers(cx: &mut Context<'_, '_>, count: &[u8]) -> Result<(), CommandError> {
+    let number = parse_i64(count).and_then(|count| usize::try_from(count).ok());
+    let forced = match number {
+        None if is(count, "AUTO") => cx.engine.host.force_workers(None),
+        _ => cx.engine.host.force_workers(Some(number.unwrap_or(0))),
+    };
+    match forced {
+        Ok(()) => {
+            cx.reply.ok();
+            Ok(())
+        }
+        Err(most) => {
+            let text = format!(
+                "ERR DEBUG WORKERS takes 'auto' or a number from 1 to {most}, the workers that 'io-threads' has started"
+            );
+            Err(CommandError::Composed(text.into_bytes().into()))
         }
     }
 }

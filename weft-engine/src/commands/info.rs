@@ -182,6 +182,7 @@ fn stats(facts: &Facts<'_, '_, '_>, lines: &mut Lines) {
         "client_query_buffer_limit_disconnections",
         totals.query_buffer_limit_disconnections,
     );
+    lines.field("connections_moved", totals.connections_moved);
 }
 
 fn replication(_: &Facts<'_, '_, '_>, lines: &mut Lines) {

@@ -36,7 +36,7 @@ pub use load::{ConfigurationFiles, Directive, Origin, Source, StartError, direct
 use parse::Door;
 pub use parse::Reason;
 pub use reference::{reference_is_current, reference_page};
-pub use settings::{LogLevel, Permission, Settings, Supervisor};
+pub use settings::{IoDriver, LogLevel, Permission, Settings, Supervisor};
 pub use table::{Access, Parameter, ParameterId, RETIRED, Stage};
 
 /// The version of Redis whose behaviour the server follows.
@@ -279,6 +279,11 @@ impl Config {
             id.name()
         );
         Arc::make_mut(&mut self.current).put(id, Value::Text(text.into()));
+    }
+
+    /// Says anew how many processors the process may use: the configuration itself may have narrowed them down.
+    pub fn set_usable_cpus(&mut self, count: u16) {
+        Arc::make_mut(&mut self.current).set_usable_cpus(count);
     }
 
     /// Names of parameters that are kept without effect and were set to something else than the default.

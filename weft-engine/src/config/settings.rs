@@ -55,6 +55,15 @@ pub enum Supervisor {
     No,
 }
 
+/// How sockets are driven.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub enum IoDriver {
+    Auto,
+    Uring,
+    Epoll,
+}
+
 impl Settings {
     /// All defaults. `io_threads_auto` is what `io-threads auto` amounts to on this machine.
     pub(super) fn defaults(io_threads_auto: u16) -> Settings {
@@ -267,12 +276,30 @@ impl Settings {
         }
     }
 
+    /// `io-driver`.
+    pub fn io_driver(&self) -> IoDriver {
+        match self.choice(ParameterId::IoDriver) {
+            0 => IoDriver::Auto,
+            1 => IoDriver::Uring,
+            _ => IoDriver::Epoll,
+        }
+    }
+
+    /// `server-cpulist`, as written, if there is one.
+    pub fn server_cpulist(&self) -> Option<&[u8]> {
+        Some(self.text(ParameterId::ServerCpulist)).filter(|list| !list.is_empty())
+    }
+
     /// `io-threads`, with `auto` resolved.
     pub fn io_threads(&self) -> usize {
         match self.unsigned(ParameterId::IoThreads) {
             0 => usize::from(self.io_threads_auto),
             threads => threads,
         }
+    }
+
+    pub(super) fn set_usable_cpus(&mut self, count: u16) {
+        self.io_threads_auto = count.max(1);
     }
 
     pub(super) fn put(&mut self, id: ParameterId, value: Value) {

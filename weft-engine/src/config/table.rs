@@ -249,12 +249,13 @@ rows! {
     DynamicHz = row("dynamic-hz", Kind::Bool, "yes", "Whether background work runs more often when many clients are connected.");
     ActiveExpireEffort = row("active-expire-effort", integer(1, 10), "1", "How hard active expiry works to find keys that are due.").live();
     LazyexpireNestedArbitraryKeys = row("lazyexpire-nested-arbitrary-keys", Kind::Bool, "yes", "Whether commands that touch keys they do not name may delete expired ones.").hidden();
-    IoThreads = row("io-threads", Kind::IoThreads { max: 1024 }, "auto", "Upper bound of worker threads; `auto` takes the CPUs that the process may use.");
+    IoThreads = row("io-threads", Kind::IoThreads { max: 1024 }, "auto", "Upper bound of worker threads; `auto` takes the CPUs that the process may use.").live();
+    IoDriver = row("io-driver", choice(&["auto", "uring", "epoll"]), "auto", "How sockets are driven; `auto` takes io_uring where the kernel allows it, otherwise epoll.").hidden().immutable().live();
     IoThreadsAlwaysActive = row("io-threads-always-active", Kind::Bool, "no", "Whether I/O threads stay awake under light load.").foreign();
     MinIoThreadsAvoidCopyReply = row("min-io-threads-avoid-copy-reply", integer(0, I32), "7", "Threads from which replies are sent without a copy.").foreign();
     MinStringSizeAvoidCopyReply = row("min-string-size-avoid-copy-reply", integer(0, I32), "16384", "Bytes from which a string reply is sent without a copy.").foreign();
     MinStringSizeAvoidCopyReplyThreaded = row("min-string-size-avoid-copy-reply-threaded", integer(0, I32), "65536", "The same bound while I/O threads are at work.").foreign();
-    ServerCpulist = row("server-cpulist", Kind::NullableText, "", "CPUs for the main and worker threads.").alias(&["server_cpulist"]).immutable();
+    ServerCpulist = row("server-cpulist", Kind::NullableText, "", "CPUs for the main and worker threads.").alias(&["server_cpulist"]).immutable().live();
     BioCpulist = row("bio-cpulist", Kind::NullableText, "", "CPUs for background threads.").alias(&["bio_cpulist"]).immutable();
     AofRewriteCpulist = row("aof-rewrite-cpulist", Kind::NullableText, "", "CPUs for rewriting the append-only file.").alias(&["aof_rewrite_cpulist"]).immutable();
     BgsaveCpulist = row("bgsave-cpulist", Kind::NullableText, "", "CPUs for saving in the background.").alias(&["bgsave_cpulist"]).immutable();

@@ -59,6 +59,10 @@ impl Host for Nowhere {
         None
     }
 
+    fn force_workers(&self, _: Option<usize>) -> Result<(), usize> {
+        Err(1)
+    }
+
     fn reap(&self, waste: Waste) {
         drop(waste);
     }

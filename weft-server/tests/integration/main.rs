@@ -7,3 +7,4 @@ mod harness;
 mod parameters;
 mod shutdown;
 mod start;
+mod workers;

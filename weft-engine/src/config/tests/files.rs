@@ -221,7 +221,7 @@ fn parameters_without_effect_are_listed_once_set() {
         .expect("a valid file");
     assert_eq!(
         config.without_effect(),
-        ["io-threads", "lazyfree-lazy-user-del", "replica-priority"]
+        ["lazyfree-lazy-user-del", "replica-priority"]
     );
 }
 
