@@ -159,7 +159,6 @@ pub const RETIRED: &[&str] = &[
     "list-max-ziplist-entries",
     "list-max-ziplist-value",
     "lua-replicate-commands",
-    "io-threads-do-reads",
     "gopher-enabled",
     "events-per-io-thread",
 ];
@@ -250,6 +249,7 @@ rows! {
     ActiveExpireEffort = row("active-expire-effort", integer(1, 10), "1", "How hard active expiry works to find keys that are due.").live();
     LazyexpireNestedArbitraryKeys = row("lazyexpire-nested-arbitrary-keys", Kind::Bool, "yes", "Whether commands that touch keys they do not name may delete expired ones.").hidden();
     IoThreads = row("io-threads", Kind::IoThreads { max: 1024 }, "auto", "Upper bound of worker threads; `auto` takes the CPUs that the process may use.").live();
+    IoThreadsDoReads = row("io-threads-do-reads", Kind::Bool, "yes", "Accepted without effect: the worker that owns a connection always reads from it too.").hidden().live();
     IoDriver = row("io-driver", choice(&["auto", "uring", "epoll"]), "auto", "How sockets are driven; `auto` takes io_uring where the kernel allows it, otherwise epoll.").hidden().immutable().live();
     IoThreadsAlwaysActive = row("io-threads-always-active", Kind::Bool, "no", "Whether I/O threads stay awake under light load.").foreign();
     MinIoThreadsAvoidCopyReply = row("min-io-threads-avoid-copy-reply", integer(0, I32), "7", "Threads from which replies are sent without a copy.").foreign();
