@@ -8,7 +8,7 @@
 //! What it does not know: protocols, sessions, threads, configuration. It allocates nothing per event, starts no
 //! thread, never blocks outside its one wait, and holds no buffer for a connection with nothing to send.
 
-#![forbid(unsafe_code)]
+#![deny(unsafe_code)]
 
 mod clock;
 mod connect;
@@ -19,6 +19,7 @@ mod filter;
 mod listen;
 mod timers;
 mod unix_socket;
+mod uring;
 mod wake;
 
 pub use clock::monotonic_ns;
@@ -31,4 +32,5 @@ pub use epoll::EpollDriver;
 pub use filter::Filter;
 pub use listen::{BIND_DEFAULT, BindError, Listener, TcpBinding, TcpOptions, bind_tcp};
 pub use unix_socket::{UnixListenError, bind_unix};
+pub use uring::UringDriver;
 pub use wake::Waker;
