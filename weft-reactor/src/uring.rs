@@ -220,7 +220,7 @@ impl UringDriver {
         let bell = Bell::new()?;
         ring.hear(bell.descriptor());
         // Now, so that whatever the kernel has against it shows here.
-        ring.submit_and_look()?;
+        ring.submit_and_look().map_err(ring::refusal)?;
         Ok(UringDriver {
             ring,
             bell,
@@ -679,8 +679,8 @@ impl UringDriver {
                 self.finish_orderly(id);
             }
             Phase::Releasing => {
-                if connection.queued() > 0 || !connection.input.is_empty() || connection.in_flight()
-                {
+                let holds = connection.state.in_group || !connection.input.is_empty();
+                if holds || connection.queued() > 0 || connection.in_flight() {
                     return;
                 }
                 let filter = connection.filter.take().map(|wired| wired.filtered.filter);

@@ -326,6 +326,9 @@ impl UringDriver {
             return;
         };
         if !matches!(connection.phase, Phase::Open) {
+            // Nobody will want it: the filter has let the last output through.
+            self.stop_receive(id);
+            self.drop_input(id);
             return self.conclude(id);
         }
         match connection.end {
@@ -346,6 +349,10 @@ impl UringDriver {
         let Some(connection) = self.connections.find_mut(id) else {
             return;
         };
+        let lent = |piece: &Piece| matches!(piece, Piece::Lent(_));
+        if !connection.input.iter().skip(kept).any(lent) {
+            return;
+        }
         let buffers = &mut self.ring.buffers;
         let mut copied: VecDeque<Piece> = VecDeque::with_capacity(kept + 1);
         for (place, piece) in connection.input.drain(..).enumerate() {
@@ -451,6 +458,7 @@ impl UringDriver {
         }
         connection.state.input_ended = true;
         // Said by the filter, it may stand before the end of the wire's bytes.
+        self.stop_receive(id);
         self.drop_input(id);
         self.plan(id);
         handler.end_of_input(self, id);

@@ -419,7 +419,7 @@ impl Message {
 }
 
 /// Why the kernel gave no ring, for the log.
-fn refusal(error: io::Error) -> io::Error {
+pub(super) fn refusal(error: io::Error) -> io::Error {
     let why = match Errno::from_io_error(&error) {
         Some(Errno::NOSYS) => "this kernel has none, or a seccomp profile hides it",
         Some(Errno::PERM | Errno::ACCESS) => {

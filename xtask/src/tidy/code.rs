@@ -16,6 +16,7 @@ const ALLOWED: &[&str] = &[
     "weft-keyspace/src/table/",
     "weft-reactor/src/uring/buffers.rs",
     "weft-reactor/src/uring/ring.rs",
+    "weft-reactor/tests/refusal.rs",
     "weft-server/src/allocator.rs",
 ];
 
