@@ -4,7 +4,7 @@
 //! Requests are counted, not understood: each must be an array of bulk strings whose bytes hold no line feed, as those
 //! of redis-benchmark do, or an inline line.
 //!
-//! usage: echo --port N [--reply BYTES]
+//! usage: echo --port N [--reply BYTES] [--driver epoll|uring]
 
 #![forbid(unsafe_code)]
 
@@ -13,7 +13,7 @@ use std::os::fd::OwnedFd;
 
 use weft_reactor::{
     BIND_DEFAULT, CloseReason, ConnectionId, Driver, DriverOptions, EpollDriver, Handler,
-    ListenerId, PeerAddress, TcpOptions, bind_tcp,
+    ListenerId, PeerAddress, TcpOptions, UringDriver, bind_tcp,
 };
 use weft_rope::Output;
 
@@ -95,28 +95,37 @@ impl<D: Driver> Handler<D> for Echo {
 }
 
 fn main() -> io::Result<()> {
-    let usage = || io::Error::other("usage: echo --port N [--reply BYTES]");
+    let usage = || io::Error::other("usage: echo --port N [--reply BYTES] [--driver epoll|uring]");
     let mut port = None;
     let mut reply = b"+PONG\r\n".to_vec();
+    let mut uring = false;
     let mut arguments = std::env::args().skip(1);
     while let Some(name) = arguments.next() {
-        let value = arguments
-            .next()
-            .and_then(|value| value.parse::<usize>().ok())
-            .ok_or_else(usage)?;
-        match name.as_str() {
-            "--port" => port = u16::try_from(value).ok(),
-            "--reply" => reply = format!("${value}\r\n{}\r\n", "x".repeat(value)).into_bytes(),
+        let value = arguments.next().ok_or_else(usage)?;
+        match (name.as_str(), value.parse::<usize>()) {
+            ("--port", Ok(value)) => port = u16::try_from(value).ok(),
+            ("--reply", Ok(value)) => {
+                reply = format!("${value}\r\n{}\r\n", "x".repeat(value)).into_bytes();
+            }
+            ("--driver", _) if value == "epoll" || value == "uring" => uring = value == "uring",
             _ => return Err(usage()),
         }
     }
     let port = port.ok_or_else(usage)?;
+    let options = DriverOptions::default();
+    if uring {
+        serve(UringDriver::new(options)?, port, reply)
+    } else {
+        serve(EpollDriver::new(options)?, port, reply)
+    }
+}
+
+fn serve<D: Driver>(mut driver: D, port: u16, reply: Vec<u8>) -> io::Result<()> {
     let options = TcpOptions {
         backlog: 511,
         keepalive_s: 300,
     };
     let binding = bind_tcp(&BIND_DEFAULT, port, &options).map_err(io::Error::other)?;
-    let mut driver = EpollDriver::new(DriverOptions::default())?;
     for listener in binding.listeners {
         driver.add_listener(listener)?;
     }

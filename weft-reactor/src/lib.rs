@@ -21,6 +21,7 @@ mod listen;
 mod mailbox;
 mod timers;
 mod unix_socket;
+mod uring;
 mod wake;
 
 pub use clock::monotonic_ns;
@@ -34,4 +35,5 @@ pub use filter::Filter;
 pub use listen::{BIND_DEFAULT, BindError, Listener, TcpBinding, TcpOptions, bind_tcp};
 pub use mailbox::{Inbox, Mailbox};
 pub use unix_socket::{UnixListenError, bind_unix};
+pub use uring::UringDriver;
 pub use wake::Waker;

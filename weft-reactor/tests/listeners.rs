@@ -12,16 +12,14 @@ use std::time::Duration;
 
 use rig::{Happened, NewDriver, Reason, Rig, on_every_driver};
 use rustix::net::sockopt;
-use weft_reactor::{
-    BIND_DEFAULT, Driver, EpollDriver, PeerAddress, TcpOptions, UnixListenError, bind_tcp,
-    bind_unix,
-};
+use weft_reactor::{BIND_DEFAULT, PeerAddress, TcpOptions, UnixListenError, bind_tcp, bind_unix};
 
 on_every_driver! {
     accepted_sockets_have_the_listener_s_options
     keepalive_changes_at_run_time
     serves_a_unix_socket
     a_unix_peer_that_leaves_is_closed
+    a_dropped_driver_closes_its_listeners
 }
 
 const OPTIONS: TcpOptions = TcpOptions {
@@ -406,14 +404,23 @@ fn a_unix_peer_that_leaves_is_closed<D: NewDriver>() {
     }
 }
 
-#[test]
-fn a_dropped_driver_closes_its_listeners() {
+fn a_dropped_driver_closes_its_listeners<D: NewDriver>() {
     let directory = Directory::new();
-    let mut driver = EpollDriver::new(Default::default()).unwrap();
+    let mut driver = D::start(Default::default());
+    let tcp = rig::loopback();
+    let address = tcp.address().unwrap();
+    driver.add_listener(tcp).unwrap();
     driver
         .add_listener(bind_unix(&directory.socket(), None, 16).unwrap())
         .unwrap();
     assert!(directory.socket().exists());
+    driver
+        .turn(&mut rig::Recorder::new(), Some(Duration::ZERO))
+        .unwrap();
     drop(driver);
     assert!(!directory.socket().exists());
+    assert_eq!(
+        TcpStream::connect(address).unwrap_err().kind(),
+        ErrorKind::ConnectionRefused
+    );
 }

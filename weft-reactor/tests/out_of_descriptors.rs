@@ -6,13 +6,19 @@ use std::fs::File;
 use std::io::Write;
 use std::time::{Duration, Instant};
 
-use rig::{Happened, Rig};
+use rig::{Happened, NewDriver, Rig};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-use weft_reactor::EpollDriver;
+use weft_reactor::{EpollDriver, UringDriver};
 
+/// One after the other: the limit is the process's.
 #[test]
-fn accepting_rests_reports_and_recovers() {
-    let mut rig = Rig::<EpollDriver>::new();
+fn accepting_rests_reports_and_recovers_on_every_driver() {
+    accepting_rests_reports_and_recovers::<EpollDriver>();
+    accepting_rests_reports_and_recovers::<UringDriver>();
+}
+
+fn accepting_rests_reports_and_recovers<D: NewDriver>() {
+    let mut rig = Rig::<D>::new();
     let (_first, _) = rig.connect();
     let limits = getrlimit(Resource::Nofile);
     setrlimit(

@@ -144,6 +144,7 @@ struct Server {
     unix: Option<Listener>,
     pid_file: Option<PidFile>,
     supervisor: Supervisor,
+    io_driver: IoDriver,
 }
 
 impl Server {
@@ -157,6 +158,8 @@ impl Server {
         } = loaded;
         fit_clients(&mut config, log)?;
         tie_to_processors(&mut config, log)?;
+        let io_driver = IoDriver::choose(config.settings().io_driver(), log)
+            .map_err(|reason| stop_at(&config, ParameterId::IoDriver, reason, log))?;
         let settings = Arc::clone(config.settings());
         let picture = settings.flag(ParameterId::AlwaysShowLogo)
             || settings.logfile().is_none()
@@ -192,6 +195,7 @@ impl Server {
             unix,
             pid_file,
             supervisor,
+            io_driver,
         })
     }
 
@@ -220,6 +224,7 @@ impl Server {
             unix,
             pid_file,
             supervisor,
+            io_driver,
         } = self;
         let (has_tcp, has_unix) = (!tcp.is_empty(), unix.is_some());
         let without_effect = config.without_effect();
@@ -227,7 +232,6 @@ impl Server {
         let accepting = Driven::start("weft-acceptor".into(), ACCEPTOR_DRIVER, &main)?;
         let (acceptor, acceptor_inbox) = Mailbox::new(accepting.waker.clone());
         let reaper = Reaper::start()?;
-        let io_driver = IoDriver::choose(config.settings().io_driver(), &log);
         let threads = config.settings().io_threads();
         let usable = weft_os::cpu::usable_count();
         let crew = Arc::new(Crew::new(threads, usable));
@@ -263,6 +267,11 @@ impl Server {
         });
         signals::watch(Arc::clone(&log), main)?;
         log.notice("Server initialized");
+        log.notice(format_args!(
+            "Serving with {} on up to {} workers",
+            io_driver.name(),
+            threads.min(usable)
+        ));
         log.notice("Data is kept in memory only: there is no saving to disk yet.");
         if !without_effect.is_empty() {
             log.warning(format_args!(
@@ -488,6 +497,14 @@ fn fit_clients(config: &mut Config, log: &Log) -> Result<(), Stop> {
     Ok(())
 }
 
+/// Says which parameter cannot be honoured, and why.
+fn stop_at(config: &Config, id: ParameterId, reason: String, log: &Log) -> Stop {
+    let error = config.start_error(id, reason);
+    eprintln!("{error}");
+    log.warning(&error);
+    Stop
+}
+
 /// Ties this thread, and with it all that follow, to the processors of `server-cpulist`; `io-threads auto` counts only those.
 fn tie_to_processors(config: &mut Config, log: &Log) -> Result<(), Stop> {
     let settings = Arc::clone(config.settings());
@@ -499,10 +516,7 @@ fn tie_to_processors(config: &mut Config, log: &Log) -> Result<(), Stop> {
             .map_err(|error| format!("this machine has none of them: {}", system_text(&error)))
     });
     if let Err(reason) = tied {
-        let error = config.start_error(ParameterId::ServerCpulist, reason);
-        eprintln!("{error}");
-        log.warning(&error);
-        return Err(Stop);
+        return Err(stop_at(config, ParameterId::ServerCpulist, reason, log));
     }
     let usable = weft_os::cpu::usable_count();
     config.set_usable_cpus(u16::try_from(usable).unwrap_or(u16::MAX));

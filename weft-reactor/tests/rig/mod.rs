@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 
 use weft_reactor::{
     Close, CloseReason, ConnectionId, Driver, DriverOptions, EpollDriver, Filter, Handler,
-    Listener, ListenerId, PeerAddress, TcpOptions, TimerToken, TurnReport, bind_tcp,
+    Listener, ListenerId, PeerAddress, TcpOptions, TimerToken, TurnReport, UringDriver, bind_tcp,
 };
 use weft_rope::Output;
 
@@ -33,11 +33,20 @@ impl NewDriver for EpollDriver {
     }
 }
 
+impl NewDriver for UringDriver {
+    fn start(options: DriverOptions) -> Self {
+        UringDriver::new(options).unwrap()
+    }
+}
+
 /// Runs each test on every driver.
 macro_rules! on_every_driver {
     ($($test:ident)*) => {
         mod epoll {
             $(#[test] fn $test() { super::$test::<weft_reactor::EpollDriver>(); })*
+        }
+        mod uring {
+            $(#[test] fn $test() { super::$test::<weft_reactor::UringDriver>(); })*
         }
     };
 }

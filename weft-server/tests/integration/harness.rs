@@ -47,6 +47,7 @@ impl Server {
         command
             .args(["--port", &port.to_string(), "--dir"])
             .arg(folder.path())
+            .args(io_driver())
             .args(options);
         prepare(&mut command);
         Server::launch(command, folder, port)
@@ -149,6 +150,14 @@ impl Drop for Server {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
+    }
+}
+
+/// The options that make every server of this run use the driver that the environment names.
+fn io_driver() -> Vec<String> {
+    match std::env::var("WEFT_TEST_IO_DRIVER") {
+        Ok(driver) => vec!["--io-driver".to_owned(), driver],
+        Err(_) => Vec::new(),
     }
 }
 
