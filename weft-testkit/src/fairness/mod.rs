@@ -101,8 +101,10 @@ pub struct Sample {
     pub p999_ms: f64,
     /// The slowest.
     pub max_ms: f64,
-    /// 99 % were sent with less delay than this: a part of the latencies that is the probe's own.
+    /// 99 % were sent with less delay than this: the part of the latencies that is the probe's own.
     pub late_p99_ms: f64,
+    /// 99 % were faster, counted from the moment they were really sent.
+    pub sent_p99_ms: f64,
     /// Replies per second.
     pub rate: f64,
     /// The flooding client's commands per second: those answered, or those sent when it reads nothing.
@@ -119,12 +121,12 @@ pub struct Sample {
 
 impl Sample {
     /// The head of [`csv`](Self::csv).
-    pub const CSV_HEAD: &'static str = "round,phase,p50_ms,p99_ms,p999_ms,max_ms,late_p99_ms,rate,flood_rate,closed,burnt_cores,server_cores,resident_mib";
+    pub const CSV_HEAD: &'static str = "round,phase,p50_ms,p99_ms,p999_ms,max_ms,late_p99_ms,sent_p99_ms,rate,flood_rate,closed,burnt_cores,server_cores,resident_mib";
 
     /// As a line of comma-separated values.
     pub fn csv(&self) -> String {
         format!(
-            "{},{},{:.4},{:.4},{:.4},{:.4},{:.4},{:.0},{:.0},{},{:.3},{:.3},{:.1}",
+            "{},{},{:.4},{:.4},{:.4},{:.4},{:.4},{:.4},{:.0},{:.0},{},{:.3},{:.3},{:.1}",
             self.round,
             self.phase.name(),
             self.p50_ms,
@@ -132,6 +134,7 @@ impl Sample {
             self.p999_ms,
             self.max_ms,
             self.late_p99_ms,
+            self.sent_p99_ms,
             self.rate,
             self.flood_rate,
             self.closed,
@@ -185,14 +188,19 @@ impl Report {
         })
     }
 
-    /// Whether no flood raises the p99 by more than `bound_ms` above what is there without it: above the hog's, or
-    /// the control's where no hog was measured.
-    pub fn holds(&self, bound_ms: f64) -> bool {
-        [Phase::Flood, Phase::Unread].into_iter().all(|phase| {
-            self.rise(phase, Phase::Hog)
-                .or_else(|| self.rise(phase, Phase::Control))
-                .is_none_or(|rise| rise.median_ms <= bound_ms)
-        })
+    /// Whether each kind of flood raises the p99 by no more than `bound_ms` above what is there without it: above the
+    /// hog's, or the control's where no hog was measured. Kinds that were not measured are not among them.
+    pub fn verdicts(&self, bound_ms: f64) -> Vec<(Phase, bool)> {
+        let verdict = |phase| {
+            let rise = self
+                .rise(phase, Phase::Hog)
+                .or_else(|| self.rise(phase, Phase::Control))?;
+            Some((phase, rise.median_ms <= bound_ms))
+        };
+        [Phase::Flood, Phase::Unread]
+            .into_iter()
+            .filter_map(verdict)
+            .collect()
     }
 
     /// Writes all samples as comma-separated values.
@@ -207,13 +215,14 @@ impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(
             f,
-            "{:<9}{:>9}{:>9}{:>9}{:>9}{:>10}{:>8}{:>12}{:>8}{:>8}{:>8}{:>9}",
+            "{:<9}{:>9}{:>9}{:>9}{:>9}{:>10}{:>10}{:>8}{:>12}{:>8}{:>8}{:>8}{:>9}",
             "ms",
             "p50",
             "p99",
             "p99.9",
             "max",
             "late p99",
+            "sent p99",
             "rate",
             "flood k/s",
             "closed",
@@ -228,13 +237,14 @@ impl fmt::Display for Report {
             let middle = |field: fn(&Sample) -> f64| median(self.of(phase).map(field));
             writeln!(
                 f,
-                "{:<9}{:>9.3}{:>9.3}{:>9.3}{:>9.3}{:>10.3}{:>7.0}%{:>12.1}{:>8.0}{:>8.2}{:>8.2}{:>9.1}",
+                "{:<9}{:>9.3}{:>9.3}{:>9.3}{:>9.3}{:>10.3}{:>10.3}{:>7.0}%{:>12.1}{:>8.0}{:>8.2}{:>8.2}{:>9.1}",
                 phase.name(),
                 middle(|sample| sample.p50_ms),
                 middle(|sample| sample.p99_ms),
                 middle(|sample| sample.p999_ms),
                 middle(|sample| sample.max_ms),
                 middle(|sample| sample.late_p99_ms),
+                middle(|sample| sample.sent_p99_ms),
                 100.0 * middle(|sample| sample.rate) / self.asked,
                 middle(|sample| sample.flood_rate) / 1000.0,
                 middle(|sample| sample.closed as f64),
@@ -406,6 +416,7 @@ impl Stage<'_> {
             p999_ms: ms(0.999),
             max_ms: observed.latency.max() as f64 / 1e6,
             late_p99_ms: observed.lateness.value_at_quantile(0.99) as f64 / 1e6,
+            sent_p99_ms: observed.service.value_at_quantile(0.99) as f64 / 1e6,
             rate: observed.latency.len() as f64 / self.plan.duration.as_secs_f64(),
             flood_rate: beside.flooded.commands as f64 / seconds,
             closed: beside.flooded.closed,
@@ -459,6 +470,7 @@ mod tests {
             p999_ms: 3.0,
             max_ms: 4.0,
             late_p99_ms: 0.05,
+            sent_p99_ms: 1.0,
             rate: 4000.0,
             flood_rate: 0.0,
             closed: 0,
@@ -486,8 +498,8 @@ mod tests {
         assert!((rise.median_ms - 0.5).abs() < 1e-9);
         assert!((rise.low_ms - 0.4).abs() < 1e-9);
         assert!((rise.high_ms - 2.0).abs() < 1e-9);
-        assert!(report.holds(1.0));
-        assert!(!report.holds(0.4));
+        assert_eq!(report.verdicts(1.0), [(Phase::Flood, true)]);
+        assert_eq!(report.verdicts(0.4), [(Phase::Flood, false)]);
         assert_eq!(report.rise(Phase::Unread, Phase::Hog), None);
         assert!(
             report
@@ -509,8 +521,8 @@ mod tests {
             ],
             asked: 4000.0,
         };
-        assert!(report.holds(1.3));
-        assert!(!report.holds(1.0));
+        assert_eq!(report.verdicts(1.3), [(Phase::Unread, true)]);
+        assert_eq!(report.verdicts(1.0), [(Phase::Unread, false)]);
     }
 
     #[test]

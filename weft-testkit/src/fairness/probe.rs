@@ -47,8 +47,10 @@ pub(super) struct Schedule {
 pub(super) struct Observed {
     /// From the moment a request was meant to be sent until its reply.
     pub(super) latency: Histogram<u64>,
-    /// From the moment a request was meant to be sent until it was.
+    /// From the moment a request was meant to be sent until it was: the probe's own delay, since sending waits for nothing.
     pub(super) lateness: Histogram<u64>,
+    /// From the moment a request was sent until its reply.
+    pub(super) service: Histogram<u64>,
 }
 
 /// The open connections.
@@ -65,10 +67,17 @@ pub(super) struct Probe {
 #[derive(Debug)]
 struct Connection {
     stream: TcpStream,
-    /// When the unanswered requests were meant to be sent, the oldest first.
-    pending: VecDeque<u64>,
+    /// The unanswered requests, the oldest first.
+    pending: VecDeque<Request>,
     /// Bytes of the oldest one's reply that have come.
     received: usize,
+}
+
+/// When a request was meant to be sent and when it was, in nanoseconds.
+#[derive(Clone, Copy, Debug)]
+struct Request {
+    intended: u64,
+    sent: u64,
 }
 
 impl Probe {
@@ -131,6 +140,7 @@ impl Probe {
         let mut observed = Observed {
             latency: histogram()?,
             lateness: histogram()?,
+            service: histogram()?,
         };
         let interval = 1_000_000_000 / schedule.rate.max(1) as u64;
         let start = now();
@@ -153,11 +163,11 @@ impl Probe {
                 if intended >= end {
                     continue;
                 }
-                self.send(number, intended)?;
+                let sent = self.send(number, intended)?;
                 if intended >= counts_from {
                     observed
                         .lateness
-                        .saturating_record(now().saturating_sub(intended));
+                        .saturating_record(sent.saturating_sub(intended));
                 }
                 let next = start + (turn + 1) * interval + self.random.u64(..interval);
                 due.push(Reverse((next, turn + 1, number)));
@@ -193,30 +203,32 @@ impl Probe {
             for event in &events {
                 let mark = event.data.u64();
                 if mark != TIMER {
-                    self.receive(mark as usize, counts_from, &mut observed.latency)?;
+                    self.receive(mark as usize, counts_from, &mut observed)?;
                 }
             }
         }
     }
 
-    fn send(&mut self, number: usize, intended: u64) -> io::Result<()> {
+    /// Sends a request and says when.
+    fn send(&mut self, number: usize, intended: u64) -> io::Result<u64> {
         let key = self.random.usize(..self.keys);
         let request = format!("*2\r\n$3\r\nGET\r\n$16\r\nkey:{key:012}\r\n");
         let connection = &mut self.connections[number];
+        let sent = now();
         // The kernel holds thousands of requests; more than that unanswered is no latency any more.
         let written = connection.stream.write(request.as_bytes())?;
         if written != request.len() {
             return Err(io::Error::other("a request went out only in part"));
         }
-        connection.pending.push_back(intended);
-        Ok(())
+        connection.pending.push_back(Request { intended, sent });
+        Ok(sent)
     }
 
     fn receive(
         &mut self,
         number: usize,
         counts_from: u64,
-        latency: &mut Histogram<u64>,
+        observed: &mut Observed,
     ) -> io::Result<()> {
         let connection = &mut self.connections[number];
         let mut buffer = [0; READ_BYTES];
@@ -248,12 +260,14 @@ impl Probe {
             connection.received += length;
             if connection.received == self.reply.len() {
                 connection.received = 0;
-                let intended = connection
+                let request = connection
                     .pending
                     .pop_front()
                     .ok_or_else(|| io::Error::other("a reply that nobody asked for"))?;
-                if intended >= counts_from {
-                    latency.saturating_record(moment.saturating_sub(intended));
+                if request.intended >= counts_from {
+                    let since = |start: u64| moment.saturating_sub(start);
+                    observed.latency.saturating_record(since(request.intended));
+                    observed.service.saturating_record(since(request.sent));
                 }
             }
         }
@@ -341,6 +355,7 @@ mod tests {
         let count = observed.latency.len();
         assert!((392..=408).contains(&count), "{count} replies");
         assert_eq!(observed.lateness.len(), count);
+        assert_eq!(observed.service.len(), count);
         assert!(observed.latency.max() >= 195_000_000);
         let delayed = observed.latency.count_between(100_000_000, LATENCY_NS.1);
         assert!(
