@@ -112,17 +112,18 @@ pub struct Row {
     pub rate: f64,
     /// Microseconds of processor time per command, the median of the rounds.
     pub cpu_us: f64,
+    /// Cores that the load generator kept busy, the median of the rounds: as many as it has threads mean that it, and not
+    /// the server, was the limit.
+    pub client_cores: f64,
     /// How often it was measured.
     pub rounds: usize,
 }
 
 impl Row {
     /// The head of [`csv`](Self::csv).
-    pub const CSV_HEAD: &'static str =
-        "connections,pipeline,io_threads,rate,ratio,low,high,cpu_us_per_op,rounds,hurts";
+    pub const CSV_HEAD: &'static str = "connections,pipeline,io_threads,rate,ratio,low,high,cpu_us_per_op,client_cores,rounds,hurts";
     /// The head of the text form.
-    const HEAD: &'static str =
-        "connections  pipeline  io-threads      k/s   ratio   95 % interval   CPU us/op  rounds";
+    const HEAD: &'static str = "connections  pipeline  io-threads      k/s   ratio   95 % interval   CPU us/op  client cores  rounds";
 
     /// Whether the setting is slower than one thread, beyond doubt.
     pub fn hurts(&self) -> bool {
@@ -147,12 +148,13 @@ impl Row {
             )
         });
         format!(
-            "{},{},{},{:.0},{interval},{:.3},{},{}",
+            "{},{},{},{:.0},{interval},{:.3},{:.2},{},{}",
             self.connections,
             self.pipeline,
             self.setting,
             self.rate,
             self.cpu_us,
+            self.client_cores,
             self.rounds,
             u8::from(self.hurts())
         )
@@ -176,12 +178,13 @@ impl fmt::Display for Row {
         };
         write!(
             f,
-            "{:>11}{:>10}{:>12}{:>9.1}{interval}{:>12.3}{:>8}{remark}",
+            "{:>11}{:>10}{:>12}{:>9.1}{interval}{:>12.3}{:>14.2}{:>8}{remark}",
             self.connections,
             self.pipeline,
             self.setting.to_string(),
             self.rate / 1000.0,
             self.cpu_us,
+            self.client_cores,
             self.rounds
         )
     }
@@ -301,6 +304,7 @@ fn info_number(control: &mut Connection, section: &str, field: &str) -> Result<u
 struct Sample {
     rate: f64,
     cpu_us: f64,
+    client_cores: f64,
 }
 
 /// One cell's load.
@@ -338,9 +342,12 @@ impl Load<'_> {
             |control: &mut Connection| info_number(control, "stats", "total_commands_processed");
         let commands_before = commands(&mut subject.control)?;
         let start = Instant::now();
-        let cpu_before = cpu_us(subject.server.process())?;
+        let server = subject.server.process();
+        let (server_before, client_before) = (cpu_us(server)?, cpu_us(generator.0.id())?);
+        // The window is what is measured.
         std::thread::sleep(self.plan.window);
-        let cpu_after = cpu_us(subject.server.process())?;
+        let server_us = cpu_us(server)?.saturating_sub(server_before);
+        let client_us = cpu_us(generator.0.id())?.saturating_sub(client_before);
         let commands_after = commands(&mut subject.control)?;
         let seconds = start.elapsed().as_secs_f64();
         drop(generator);
@@ -350,7 +357,8 @@ impl Load<'_> {
         }
         Ok(Sample {
             rate: done as f64 / seconds,
-            cpu_us: cpu_after.saturating_sub(cpu_before) as f64 / done as f64,
+            cpu_us: server_us as f64 / done as f64,
+            client_cores: client_us as f64 / seconds / 1e6,
         })
     }
 
@@ -466,6 +474,7 @@ impl Cell {
                 .flatten(),
             rate: median(self.samples[place].iter().map(|sample| sample.rate)),
             cpu_us: median(self.samples[place].iter().map(|sample| sample.cpu_us)),
+            client_cores: median(self.samples[place].iter().map(|sample| sample.client_cores)),
             rounds: self.samples[place].len(),
         };
         (0..self.settings.len()).map(row).collect()
@@ -477,7 +486,11 @@ mod tests {
     use super::*;
 
     fn sample(rate: f64) -> Sample {
-        Sample { rate, cpu_us: 2.0 }
+        Sample {
+            rate,
+            cpu_us: 2.0,
+            client_cores: 1.0,
+        }
     }
 
     #[test]
@@ -533,8 +546,11 @@ mod tests {
         assert!(!rows[1].is_wide());
         assert!(rows[2].is_wide());
         assert!(!rows[2].hurts());
-        assert_eq!(rows[1].csv(), "50,16,2,1800,0.9000,0.9000,0.9000,2.000,5,1");
-        assert_eq!(rows[0].csv(), "50,16,1,2000,,,,2.000,5,0");
+        assert_eq!(
+            rows[1].csv(),
+            "50,16,2,1800,0.9000,0.9000,0.9000,2.000,1.00,5,1"
+        );
+        assert_eq!(rows[0].csv(), "50,16,1,2000,,,,2.000,1.00,5,0");
         assert_eq!(
             Row::CSV_HEAD.split(',').count(),
             rows[0].csv().split(',').count()
