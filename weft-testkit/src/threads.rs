@@ -258,9 +258,7 @@ impl Subject {
             };
             let reply = control.command(&["DEBUG", "WORKERS", &workers])?;
             if reply != Reply::Simple(b"OK".to_vec()) {
-                return Err(KitError::Unexpected(format!(
-                    "DEBUG WORKERS {workers} was answered {reply:?}"
-                )));
+                return Err(unexpected(&format!("DEBUG WORKERS {workers}"), &reply));
             }
         }
         Ok(Subject {
@@ -273,26 +271,28 @@ impl Subject {
 
 /// What `io-threads` amounts to.
 fn cap(control: &mut Connection) -> Result<String, KitError> {
-    match control.command(&["CONFIG", "GET", "io-threads"])? {
-        Reply::Array(words) => match words.as_slice() {
-            [_, Reply::Bulk(number)] => Ok(String::from_utf8_lossy(number).into_owned()),
-            other => Err(KitError::Unexpected(format!(
-                "CONFIG GET io-threads was answered {other:?}"
-            ))),
-        },
-        other => Err(KitError::Unexpected(format!(
-            "CONFIG GET io-threads was answered {other:?}"
-        ))),
+    let reply = control.command(&["CONFIG", "GET", "io-threads"])?;
+    if let Reply::Array(words) = &reply
+        && let [_, Reply::Bulk(number)] = words.as_slice()
+    {
+        return Ok(String::from_utf8_lossy(number).into_owned());
     }
+    Err(unexpected("CONFIG GET io-threads", &reply))
+}
+
+fn unexpected(request: &str, reply: &Reply) -> KitError {
+    let text = match reply {
+        Reply::Error(text) => String::from_utf8_lossy(text).into_owned(),
+        other => format!("{other:?}"),
+    };
+    KitError::Unexpected(format!("{request} was answered {text}"))
 }
 
 /// A number of INFO.
 fn info_number(control: &mut Connection, section: &str, field: &str) -> Result<u64, KitError> {
     let reply = control.command(&["INFO", section])?;
     let Reply::Bulk(text) = &reply else {
-        return Err(KitError::Unexpected(format!(
-            "INFO {section} was answered {reply:?}"
-        )));
+        return Err(unexpected(&format!("INFO {section}"), &reply));
     };
     String::from_utf8_lossy(text)
         .lines()
