@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use weft_testkit::error::KitError;
 
 /// Options that stand alone.
-const FLAGS: &[&str] = &["check"];
+const FLAGS: &[&str] = &["check", "forced"];
 
 /// A parsed command line.
 #[derive(Debug, Default)]
@@ -63,6 +63,31 @@ impl Arguments {
 
     /// The number of an option.
     pub(crate) fn number(&self, name: &str, default: usize) -> Result<usize, KitError> {
+        self.parsed(name, default)
+    }
+
+    /// The number of an option, which may have a fraction.
+    pub(crate) fn real(&self, name: &str, default: f64) -> Result<f64, KitError> {
+        self.parsed(name, default)
+    }
+
+    /// The values of an option that are separated by commas, each read by `read`.
+    pub(crate) fn list<T>(
+        &self,
+        name: &str,
+        default: &str,
+        read: impl Fn(&str) -> Option<T>,
+    ) -> Result<Vec<T>, KitError> {
+        let words = self.one(name).unwrap_or(default).split(',');
+        let each = |word| {
+            read(word).ok_or_else(|| {
+                KitError::syntax(&format!("--{name}"), 0, format!("{word:?} is not possible"))
+            })
+        };
+        words.map(each).collect()
+    }
+
+    fn parsed<T: std::str::FromStr>(&self, name: &str, default: T) -> Result<T, KitError> {
         self.one(name).map_or(Ok(default), |text| {
             text.parse().map_err(|_| {
                 KitError::syntax(&format!("--{name}"), 0, format!("{text:?} is no number"))

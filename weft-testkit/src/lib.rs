@@ -4,7 +4,8 @@
 //! as bytes and as text. `case_file` and `case_run` play written cases through every door; `command_table`,
 //! `generator`, `rules`, `comparison`, `state` and `differential` make and judge random runs; `command_docs` compares
 //! what the servers say about their commands, `clients` runs other people's clients,
-//! `throughput` measures. It knows no internals of the product: it judges bytes.
+//! `throughput` measures beside the reference, `threads` one setting beside another, `fairness` what one client does to the
+//! others; `interval` says how sure a ratio is. It knows no internals of the product: it judges bytes.
 
 #![forbid(unsafe_code)]
 
@@ -20,9 +21,11 @@ pub mod differential;
 pub mod door;
 pub mod engine_door;
 pub mod error;
+pub mod fairness;
 pub mod finding;
 pub mod folder;
 pub mod generator;
+pub mod interval;
 pub mod literal;
 pub mod oracle;
 pub mod quoting;
@@ -33,5 +36,6 @@ pub mod rules;
 pub mod server;
 pub mod socket_door;
 pub mod state;
+pub mod threads;
 pub mod throughput;
 pub mod wire;

@@ -27,6 +27,7 @@ use weft_testkit::throughput::{self, Contender};
 
 mod arguments;
 mod contest;
+mod measuring;
 
 use arguments::Arguments;
 use contest::Contest;
@@ -58,6 +59,26 @@ weft-testkit COMMAND [OPTIONS]
   pages [--check]         write the pages under docs/ that are made from tables, or check that they are up to date
   throughput              redis-benchmark and memory, beside the reference
       --rounds N            rounds, of which the median counts (3)
+  threads                 whether a setting of io-threads is slower than one thread, by redis-benchmark
+      --io-threads LIST     settings (1,2,4,8,auto), each beside 1
+      --connections LIST    numbers of connections (1,4,50,400)
+      --pipeline LIST       requests under way per connection (1,16)
+      --forced              make as many workers active as the setting allows (DEBUG WORKERS), whatever the load asks for
+      --test NAME           redis-benchmark's test (get)
+      --client-threads N    threads of redis-benchmark (1)
+      --keys N, --value-bytes N  what is there before (200000 keys of 128 bytes)
+      --warm-up S, --window S  seconds before and while a rate is taken (0.3, 1.0)
+      --max-rounds N        rounds after which a wide interval is left as it is (30)
+      --csv FILE            the table as comma-separated values too
+  fairness                what a client with an always full pipeline does to the latency of others
+      --phases LIST         what happens besides (control,hog,flood,unread)
+      --probes N, --rate N  connections whose latency is measured (20), requests per second of each (200)
+      --depth N             commands under way in the flooding connection (100000)
+      --hog client|both     whether the hog burns what the client burns in a flood, or also what the server does (client)
+      --warm-up S, --window S  seconds before and while a phase is measured (0.3, 5.0)
+      --rounds N            rounds, of which the medians count (5)
+      --bound-ms MS         how far the p99 may rise (1.0)
+      --keys N, --csv FILE  as above; the file has all samples
 
 Options of all commands:
       --subject PATH        the server under test: a path, redis8 or redis70 (default: weft-server beside this program)
@@ -83,6 +104,8 @@ fn main() -> ExitCode {
         "clients" => run_clients(&arguments),
         "pages" => run_pages(&arguments),
         "throughput" => run_throughput(&arguments),
+        "threads" => measuring::run_threads(&arguments),
+        "fairness" => measuring::run_fairness(&arguments),
         "record" => run_record(&arguments),
         "" | "help" => {
             print!("{USAGE}");

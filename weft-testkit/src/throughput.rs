@@ -9,6 +9,7 @@ use std::process::{Command, Stdio};
 use weft_client::Connection;
 
 use crate::error::KitError;
+use crate::interval::median;
 use crate::server::Server;
 
 /// Keys that are there before a run, each with a value of [`VALUE_BYTES`].
@@ -142,7 +143,7 @@ fn measure(contender: &Contender, benchmark: &Path, load: &[&str]) -> Result<Sam
     })
 }
 
-fn fill(
+pub(crate) fn fill(
     connection: &mut Connection,
     keys: usize,
     entry: impl Fn(usize) -> [Vec<u8>; 2],
@@ -192,14 +193,8 @@ fn memory(contender: &Contender) -> Result<(f64, f64), KitError> {
     Ok((empty as f64 / f64::from(1 << 20), mean))
 }
 
-fn median(samples: impl Iterator<Item = f64>) -> f64 {
-    let mut samples: Vec<f64> = samples.collect();
-    samples.sort_by(f64::total_cmp);
-    samples.get(samples.len() / 2).copied().unwrap_or(f64::NAN)
-}
-
 /// Processor time of a process so far, all threads, in microseconds.
-fn cpu_us(process: u32) -> Result<u64, KitError> {
+pub(crate) fn cpu_us(process: u32) -> Result<u64, KitError> {
     let path = format!("/proc/{process}/stat");
     let text = std::fs::read_to_string(&path).map_err(KitError::io(format!("read {path}")))?;
     // The second field, the name, may hold anything; the others follow its last parenthesis.
@@ -219,7 +214,7 @@ fn cpu_us(process: u32) -> Result<u64, KitError> {
     Ok((ticks(11) + ticks(12)) * 10_000)
 }
 
-fn resident_bytes(process: u32) -> Result<u64, KitError> {
+pub(crate) fn resident_bytes(process: u32) -> Result<u64, KitError> {
     let path = format!("/proc/{process}/status");
     let text = std::fs::read_to_string(&path).map_err(KitError::io(format!("read {path}")))?;
     let line = text.lines().find_map(|line| line.strip_prefix("VmRSS:"));

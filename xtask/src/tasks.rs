@@ -102,6 +102,13 @@ fn tests(report: &mut Report) {
     ));
     report.add(stage::run("streams", &mut kit(&["streams"])));
     report.add(stage::run("clients", &mut kit(&["clients"])));
+    // Whether the measuring tools work, not what they measure: one round has no interval, and any rise is allowed.
+    let threads = "threads --io-threads 2 --connections 4 --pipeline 16 --keys 1000 --window 0.1 --max-rounds 1";
+    let fairness = "fairness --keys 1000 --window 0.3 --rounds 1 --bound-ms 60000";
+    for (name, line) in [("threads", threads), ("fairness", fairness)] {
+        let words: Vec<&str> = line.split(' ').collect();
+        report.add(stage::run(name, &mut kit(&words)));
+    }
 }
 
 /// Unit and integration tests of all crates, by nextest where it is installed; `build` only compiles them.

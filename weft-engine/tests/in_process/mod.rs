@@ -92,6 +92,32 @@ impl Observer for Changes {
     }
 }
 
+/// An engine for so many workers.
+pub fn engine(config: Config, workers: usize, observer: Option<Box<dyn Observer>>) -> Engine {
+    Engine::new(Parts {
+        config,
+        host: Box::new(Nowhere),
+        observer,
+        workers,
+        hash_seeds: [1, 2, 3, 4],
+        identity: Identity {
+            run_id: "0".repeat(40),
+            started_ms: START_MS,
+            config_file: None,
+        },
+    })
+}
+
+/// A new connection's session.
+pub fn session(engine: &Engine, id: u64) -> Session {
+    let origin = Origin {
+        address: "127.0.0.1:1".into(),
+        local_address: "127.0.0.1:2".into(),
+        local: true,
+    };
+    Session::new(engine, id, origin)
+}
+
 /// An engine, one worker and one client.
 pub struct Local {
     pub engine: Engine,
@@ -123,25 +149,9 @@ impl Local {
 
     fn with(config: Config) -> Self {
         let changes = Changes::default();
-        let engine = Engine::new(Parts {
-            config,
-            host: Box::new(Nowhere),
-            observer: Some(Box::new(changes.clone())),
-            workers: 1,
-            hash_seeds: [1, 2, 3, 4],
-            identity: Identity {
-                run_id: "0".repeat(40),
-                started_ms: START_MS,
-                config_file: None,
-            },
-        });
+        let engine = engine(config, 1, Some(Box::new(changes.clone())));
         let worker = WorkerState::new(&engine, 0, 7);
-        let origin = Origin {
-            address: "127.0.0.1:1".into(),
-            local_address: "127.0.0.1:2".into(),
-            local: true,
-        };
-        let session = Session::new(&engine, 1, origin);
+        let session = session(&engine, 1);
         Self {
             worker,
             clock: ManualClock::at_ms(START_MS),
