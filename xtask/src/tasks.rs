@@ -74,6 +74,9 @@ pub(crate) fn test() -> bool {
     report.finish()
 }
 
+/// `auto` is io_uring wherever that is allowed.
+const DRIVERS: [&str; 2] = ["auto", "epoll"];
+
 /// Build, unit tests, cases, random runs, clients. Nothing that follows the build makes sense without it.
 fn tests(report: &mut Report) {
     let build = [
@@ -88,20 +91,29 @@ fn tests(report: &mut Report) {
         return;
     }
     report.add(stage::run("pages", &mut kit(&["pages", "--check"])));
-    if !report.add(stage::run("build tests", &mut unit(true))) {
+    if !report.add(stage::run("build tests", &mut unit(WORKSPACE, true))) {
         return;
     }
-    report.add(stage::run("unit", &mut unit(false)));
+    report.add(stage::run("unit", &mut unit(WORKSPACE, false)));
+    report.add(stage::run("other driver", &mut other_driver()));
     report.add(loom());
     report.add(stage::run("oracles", &mut kit(&["oracles"])));
-    report.add(stage::run("cases", &mut kit(&["cases"])));
     report.add(stage::run("command docs", &mut kit(&["command-docs"])));
-    report.add(stage::run(
-        "differential",
-        &mut kit(&["differential", "--count", REQUESTS_PER_FAMILY]),
-    ));
-    report.add(stage::run("streams", &mut kit(&["streams"])));
-    report.add(stage::run("clients", &mut kit(&["clients"])));
+    for driver in DRIVERS {
+        for (name, words) in [
+            ("cases", ["cases"].as_slice()),
+            (
+                "differential",
+                &["differential", "--count", REQUESTS_PER_FAMILY],
+            ),
+            ("streams", &["streams"]),
+            ("clients", &["clients"]),
+        ] {
+            let mut kit = kit(words);
+            kit.args(["--subject-arg", "--io-driver", "--subject-arg", driver]);
+            report.add(stage::run(name, &mut kit));
+        }
+    }
     // Whether the measuring tools work, not what they measure: one round has no interval, and any rise is allowed.
     let threads = "threads --io-threads 2 --connections 4 --pipeline 16 --keys 1000 --window 0.1 --max-rounds 1";
     let fairness = "fairness --keys 1000 --window 0.3 --rounds 1 --bound-ms 60000";
@@ -111,16 +123,19 @@ fn tests(report: &mut Report) {
     }
 }
 
-/// Unit and integration tests of all crates, by nextest where it is installed; `build` only compiles them.
-fn unit(build: bool) -> Command {
+const WORKSPACE: &[&str] = &["--workspace"];
+
+/// Unit and integration tests of `scope`, by nextest where it is installed; `build` only compiles them.
+fn unit(scope: &[&str], build: bool) -> Command {
     let nextest = cargo(&["nextest", "--version"])
         .output()
         .is_ok_and(|output| output.status.success());
     let mut command = if nextest {
-        cargo(&["nextest", "run", "--workspace", "--cargo-profile", PROFILE])
+        cargo(&["nextest", "run", "--cargo-profile", PROFILE])
     } else {
-        cargo(&["test", "--workspace", "--profile", PROFILE])
+        cargo(&["test", "--profile", PROFILE])
     };
+    command.args(scope);
     match (nextest, build) {
         (_, true) => command.arg("--no-run"),
         (true, false) => command.args([
@@ -134,6 +149,13 @@ fn unit(build: bool) -> Command {
         ]),
         (false, false) => command.args(["--no-fail-fast", "--quiet"]),
     };
+    command
+}
+
+/// The server's tests once more, with the driver that it does not choose by itself.
+fn other_driver() -> Command {
+    let mut command = unit(&["-p", "weft-server", "--test", "integration"], false);
+    command.env("WEFT_TEST_IO_DRIVER", "epoll");
     command
 }
 
