@@ -115,7 +115,7 @@ fn batch<R>(
             keyspace.prefetch_bucket(&inside, 0, *position);
         }
         for position in &positions[..keys.len()] {
-            keyspace.prefetch_entry(&inside, 0, *position);
+            keyspace.prefetch_entry(&inside, 0, *position, false);
         }
         for (&position, key) in positions.iter().zip(keys) {
             black_box(each(position, key));

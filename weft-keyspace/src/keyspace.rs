@@ -227,14 +227,20 @@ impl Keyspace {
     #[inline]
     pub fn prefetch_bucket(&self, inside: &GateGuard<'_>, db: usize, position: Position) {
         let shard = &self.shards[self.shard_of(position)];
-        shard.lines().into_iter().for_each(table::prefetch);
+        shard.lines().into_iter().for_each(table::prefetch_to_write);
         table::prefetch_bucket(&self.spine, inside, db, position);
     }
 
     /// Starts loading the entries that may be at `position`. Worth while once the bucket has arrived.
     #[inline]
-    pub fn prefetch_entry(&self, inside: &GateGuard<'_>, db: usize, position: Position) {
-        table::prefetch_entry(&self.spine, inside, db, position);
+    pub fn prefetch_entry(
+        &self,
+        inside: &GateGuard<'_>,
+        db: usize,
+        position: Position,
+        to_write: bool,
+    ) {
+        table::prefetch_entry(&self.spine, inside, db, position, to_write);
     }
 
     /// The SCAN cursor for going on at `position`: at most 48 bits.

@@ -434,7 +434,18 @@ pub(crate) fn prefetch_bucket(
 
 /// Starts loading the entries that a position's tag matches.
 #[inline]
-pub(crate) fn prefetch_entry(spine: &Spine, inside: &GateGuard<'_>, db: usize, position: Position) {
+pub(crate) fn prefetch_entry(
+    spine: &Spine,
+    inside: &GateGuard<'_>,
+    db: usize,
+    position: Position,
+    to_write: bool,
+) {
+    let prefetch = if to_write {
+        prefetch_to_write
+    } else {
+        prefetch
+    };
     let Some((directory, segment, home)) = bucket_hint(spine, inside, db, position) else {
         return;
     };
@@ -455,6 +466,30 @@ pub(crate) fn prefetch_entry(spine: &Spine, inside: &GateGuard<'_>, db: usize, p
     if !look(&buckets[home]) && buckets[home].away() > 0 {
         look(&buckets[segment.next(home)]);
     }
+}
+
+/// Asks the processor for a cache line that is going to be written, so that it need not be fetched from another processor
+/// a second time for that.
+#[inline]
+pub(crate) fn prefetch_to_write(address: *const u8) {
+    #[cfg(target_arch = "x86_64")]
+    {
+        // There is an intrinsic, but it stands for the ordinary prefetch unless a target feature is on. Processors without
+        // the instruction take it for a no-op.
+        // SAFETY: a prefetch never faults and has no effect that a program can see.
+        unsafe {
+            core::arch::asm!("prefetchw [{}]", in(reg) address, options(nostack, preserves_flags, readonly));
+        }
+    }
+    #[cfg(target_arch = "aarch64")]
+    {
+        // SAFETY: a prefetch never faults and has no effect that a program can see.
+        unsafe {
+            core::arch::asm!("prfm pstl1keep, [{}]", in(reg) address, options(nostack, preserves_flags, readonly));
+        }
+    }
+    #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+    let _ = address;
 }
 
 /// Asks the processor for a cache line; any address is allowed.

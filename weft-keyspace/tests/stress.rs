@@ -55,7 +55,7 @@ fn work(keyspace: &Keyspace, worker: usize, flushed: &AtomicUsize) -> HashMap<Ve
             keyspace.prefetch_bucket(&inside, *db, position);
         }
         for ((db, _), &position) in keys.iter().zip(&positions) {
-            keyspace.prefetch_entry(&inside, *db, position);
+            keyspace.prefetch_entry(&inside, *db, position, true);
         }
         for ((db, key), &position) in keys.iter().zip(&positions) {
             let mut shard = keyspace.latch(keyspace.shard_of(position));

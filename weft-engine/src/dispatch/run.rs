@@ -58,8 +58,17 @@ impl Batch {
     /// Begins to load the entries that the buckets lead to. Buckets and entries of many requests are loaded in two rounds, so
     /// that their cache misses overlap.
     pub(crate) fn prefetch_entries(&self, engine: &Engine, gate: &GateGuard<'_>, database: usize) {
-        for position in self.plan.iter().filter_map(|planned| planned.position) {
-            engine.keyspace.prefetch_entry(gate, database, position);
+        for planned in &self.plan {
+            if let Planned {
+                row: Some(row),
+                position: Some(position),
+            } = planned
+            {
+                let to_write = row.flags.contains(Flags::WRITE);
+                engine
+                    .keyspace
+                    .prefetch_entry(gate, database, *position, to_write);
+            }
         }
     }
 }
