@@ -2,6 +2,7 @@
 // A test program has no outside: `pub` is for its other modules.
 #![allow(unreachable_pub)]
 
+mod advice;
 mod clients;
 mod harness;
 mod parameters;
