@@ -7,5 +7,6 @@ mod clients;
 mod harness;
 mod parameters;
 mod shutdown;
+mod slow_readers;
 mod start;
 mod workers;
