@@ -5,6 +5,7 @@
 mod advice;
 mod clients;
 mod harness;
+mod idle;
 mod parameters;
 mod shutdown;
 mod slow_readers;
