@@ -13,6 +13,8 @@ pub enum Action {
     Shutdown(Shutdown),
     /// Write a warning into the log.
     Warn(String),
+    /// Make all workers look at the settings, which may concern clients that sleep.
+    SettingsChanged,
 }
 
 /// How to stop.

@@ -20,6 +20,9 @@ pub struct Client {
     origin: Origin,
     authenticated: bool,
     closing: bool,
+    /// The length of the output at which its replies are too many. It is closed then, and what is made after that is made
+    /// for nobody.
+    pub(crate) output_end: usize,
     /// The selected database.
     pub database: usize,
     /// The protocol of its replies.
@@ -41,6 +44,7 @@ impl Client {
             origin,
             authenticated,
             closing: false,
+            output_end: usize::MAX,
             database: 0,
             protocol: Protocol::Resp2,
             name: Box::default(),

@@ -16,5 +16,6 @@ pub mod engine;
 pub mod error;
 pub mod identity;
 pub mod journal;
+pub mod output_watch;
 pub mod session;
 pub mod statistics;

@@ -9,11 +9,16 @@ use weft_rope::Output;
 use crate::action::Action;
 use crate::client::{Client, Origin};
 use crate::clock::Clock;
+use crate::config::OutputLimit;
 use crate::dispatch::{self, Batch};
 use crate::engine::{Engine, WorkerState};
+use crate::output_watch::{self, OutputWatch};
 
 /// How many requests of one connection are looked at ahead of their turn.
 const BATCH_MAX: usize = 32;
+/// So many bytes of replies a session makes at a time, a batch more at most: some hundred microseconds of copying. Then others
+/// come first, and the replies can leave before they count as piled up.
+const OUTPUT_SHARE: usize = 1 << 20;
 /// The longest inline request in bytes, from Redis.
 const INLINE_MAX: usize = 64 * 1024;
 
@@ -21,6 +26,11 @@ const INLINE_MAX: usize = 64 * 1024;
 pub struct Session {
     parser: RequestParser,
     client: Client,
+    watch: OutputWatch,
+    /// Bytes of replies that the client has not taken yet.
+    unsent: usize,
+    /// Complete requests may be waiting in the parser.
+    unfinished: bool,
 }
 
 /// What has arrived on one connection: its first requests parsed, none run. Its session must run it before it takes in more.
@@ -64,8 +74,13 @@ pub fn prepare(engine: &Engine, worker: &WorkerState, arrivals: &mut [Arrival<'_
 pub enum Verdict {
     /// Go on receiving.
     Open,
+    /// Requests are left, since enough replies were made for now. [`Session::go_on`] when others had their turn, and
+    /// receive nothing until then.
+    Unfinished,
     /// Send what was written, then close.
     Close,
+    /// Close at once: replies pile up that the client does not take.
+    Drop,
 }
 
 impl Session {
@@ -75,6 +90,9 @@ impl Session {
         Self {
             parser: RequestParser::new(),
             client: Client::new(id, origin, engine.open_to_all()),
+            watch: OutputWatch::default(),
+            unsent: 0,
+            unfinished: false,
         }
     }
 
@@ -84,15 +102,36 @@ impl Session {
         &self.client
     }
 
+    /// So many bytes of replies the client has not taken yet: to be told before anything is run.
+    pub fn set_unsent(&mut self, bytes: usize) {
+        self.unsent = bytes;
+    }
+
+    /// Whether the client is to be cut off because of this many bytes of unsent replies, since they are too many or have been too many for
+    /// too long. `now_ns` is on any scale that never goes back.
+    pub fn output_exceeds(&mut self, worker: &mut WorkerState, unsent: usize, now_ns: u64) -> bool {
+        let exceeds = self.watch.exceeds(output_limit(worker), unsent, now_ns);
+        if exceeds {
+            self.tell_of_output(worker, unsent, "closed");
+        }
+        exceeds
+    }
+
+    /// Whether unsent replies will be too many if nothing but time passes.
+    #[must_use]
+    pub const fn is_running_out(&self) -> bool {
+        self.watch.is_running_out()
+    }
+
     /// Where the next bytes should be received if a large argument is under way; otherwise anywhere.
     pub fn receive_target(&mut self) -> Option<&mut [u8]> {
         self.parser.large_target()
     }
 
-    /// Whether another worker may go on with the session. Not while it is being closed.
+    /// Whether another worker may go on with the session. Not while it is being closed, nor while requests are left.
     #[must_use]
     pub const fn may_move(&self) -> bool {
-        !self.client.closing()
+        !self.client.closing() && !self.unfinished
     }
 
     /// Takes bytes received and parses the first requests that are complete with them.
@@ -147,6 +186,9 @@ impl Session {
             ..
         } = arrival;
         let before = out.len();
+        let room = output_watch::hard_end(output_limit(worker)).saturating_sub(self.unsent);
+        self.client.output_end = before.saturating_add(room);
+        self.unfinished = false;
         loop {
             dispatch::run(
                 engine,
@@ -158,7 +200,11 @@ impl Session {
                 out,
             );
             match parsed {
-                _ if self.client.closing() => break,
+                _ if self.client.closing() || out.len() >= self.client.output_end => break,
+                Ok(true) if out.len() - before >= OUTPUT_SHARE => {
+                    self.unfinished = true;
+                    break;
+                }
                 Ok(true) => {
                     parsed = self.parse_batch(worker, &source, &mut batch);
                     let several = batch.requests.len() > 1;
@@ -182,10 +228,36 @@ impl Session {
             .statistics()
             .output_bytes
             .add((out.len() - before) as i64);
+        if out.len() >= self.client.output_end {
+            let unsent = self.unsent + (out.len() - before);
+            self.tell_of_output(worker, unsent, "scheduled to be closed ASAP");
+            out.clear();
+            self.client.close_after_reply();
+            return Verdict::Drop;
+        }
         self.verdict(worker, out)
     }
 
-    /// Takes in and runs what was received on one connection alone.
+    /// Runs more of the requests that were left.
+    pub fn go_on(
+        &mut self,
+        engine: &Engine,
+        worker: &mut WorkerState,
+        clock: &dyn Clock,
+        out: &mut Output,
+    ) -> Verdict {
+        let mut arrival = self.take_in(engine, worker, &[]);
+        prepare(engine, worker, std::slice::from_mut(&mut arrival));
+        self.run(engine, worker, clock, arrival, out)
+    }
+
+    /// Whether requests are left.
+    #[must_use]
+    pub const fn is_unfinished(&self) -> bool {
+        self.unfinished
+    }
+
+    /// Takes in and runs all that was received on one connection alone.
     pub fn received(
         &mut self,
         engine: &Engine,
@@ -196,7 +268,14 @@ impl Session {
     ) -> Verdict {
         let mut arrival = self.take_in(engine, worker, data);
         prepare(engine, worker, std::slice::from_mut(&mut arrival));
-        self.run(engine, worker, clock, arrival, out)
+        let mut before = out.len();
+        let mut verdict = self.run(engine, worker, clock, arrival, out);
+        while verdict == Verdict::Unfinished {
+            self.unsent += out.len() - before;
+            before = out.len();
+            verdict = self.go_on(engine, worker, clock, out);
+        }
+        verdict
     }
 
     /// `count` bytes were received into the [receive target](Self::receive_target): runs what is complete with them.
@@ -244,6 +323,27 @@ impl Session {
         self.client.close_after_reply();
     }
 
+    /// In the form of Redis's line, with what is known here.
+    fn tell_of_output(&self, worker: &mut WorkerState, unsent: usize, fate: &str) {
+        worker
+            .statistics()
+            .output_buffer_limit_disconnections
+            .add(1);
+        let client = &self.client;
+        let origin = client.origin();
+        worker.actions.push(Action::Warn(format!(
+            "Client id={} addr={} laddr={} name={} db={} omem={unsent} lib-name={} lib-ver={} {fate} for overcoming of output \
+             buffer limits.",
+            client.id(),
+            origin.address,
+            origin.local_address,
+            String::from_utf8_lossy(&client.name),
+            client.database,
+            String::from_utf8_lossy(&client.library_name),
+            String::from_utf8_lossy(&client.library_version),
+        )));
+    }
+
     fn verdict(&mut self, worker: &mut WorkerState, out: &mut Output) -> Verdict {
         let buffered = self.parser.buffered_bytes();
         if buffered > worker.settings().client_query_buffer_limit() {
@@ -259,8 +359,16 @@ impl Session {
         }
         if self.client.closing() {
             Verdict::Close
+        } else if self.unfinished {
+            Verdict::Unfinished
         } else {
             Verdict::Open
         }
     }
+}
+
+/// All clients are of the first class so far, the normal one.
+fn output_limit(worker: &WorkerState) -> &OutputLimit {
+    let [limit, ..] = worker.settings().client_output_buffer_limits();
+    limit
 }

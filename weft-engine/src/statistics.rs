@@ -65,6 +65,8 @@ counters! {
     changes,
     /// Clients cut off because their unfinished request grew over the limit.
     query_buffer_limit_disconnections,
+    /// Clients cut off because their unsent replies grew over the limit.
+    output_buffer_limit_disconnections,
 }
 
 /// A counter that one thread writes and others read.

@@ -3,6 +3,7 @@
 mod in_process;
 
 use in_process::Local;
+use weft_engine::action::Action;
 use weft_engine::session::Verdict;
 
 #[test]
@@ -79,4 +80,59 @@ fn before_authentication_requests_are_small() {
         stranger.replies(),
         b"-ERR Protocol error: unauthenticated bulk length\r\n"
     );
+}
+
+/// What a client gets with `client-output-buffer-limit` and so many bytes unsent.
+fn limited(limit: &[u8], unsent: usize, request: &[u8]) -> (Verdict, usize, Vec<String>) {
+    let mut local = Local::new();
+    local.command(&[b"SET", b"key", &[b'v'; 1000]]);
+    local.command(&[b"CONFIG", b"SET", b"client-output-buffer-limit", limit]);
+    local.set_unsent(unsent);
+    let verdict = local.deliver(request);
+    let warnings = local
+        .worker
+        .actions
+        .drain(..)
+        .filter_map(|action| match action {
+            Action::Warn(text) => Some(text),
+            Action::Shutdown(_) | Action::SettingsChanged => None,
+        });
+    let warnings = warnings.collect();
+    let closed = local.engine.totals().output_buffer_limit_disconnections;
+    assert_eq!(closed, i64::from(verdict == Verdict::Drop));
+    (verdict, local.replies().len(), warnings)
+}
+
+#[test]
+fn replies_beyond_the_output_limit_end_the_connection_while_they_are_made() {
+    // The first 16 KiB do not count.
+    let many = b"GET key\r\n".repeat(1000);
+    let (verdict, replied, warnings) = limited(b"normal 100000 0 0", 0, &many);
+    assert_eq!((verdict, replied), (Verdict::Drop, 0));
+    // 116,384 bytes are reached by the 116th reply of 1,009 bytes.
+    assert_eq!(
+        warnings,
+        [
+            "Client id=1 addr=127.0.0.1:1 laddr=127.0.0.1:2 name= db=0 omem=117044 lib-name= lib-ver= scheduled to be closed \
+             ASAP for overcoming of output buffer limits."
+        ]
+    );
+    let (verdict, replied, warnings) =
+        limited(b"normal 100000 0 0", 0, &b"GET key\r\n".repeat(115));
+    assert_eq!((verdict, replied), (Verdict::Open, 115 * 1009));
+    assert_eq!(warnings, [""; 0]);
+    // What is unsent counts, one command is cut too, and without a limit nothing is.
+    let (verdict, ..) = limited(b"normal 100000 0 0", 115_500, b"GET key\r\n");
+    assert_eq!(verdict, Verdict::Drop);
+    let keys = format!("MGET{}\r\n", " key".repeat(5000));
+    let (verdict, replied, warnings) = limited(b"normal 100000 0 0", 0, keys.as_bytes());
+    assert_eq!((verdict, replied), (Verdict::Drop, 0));
+    assert!(warnings[0].contains(" omem=117051 "), "{}", warnings[0]);
+    let (verdict, replied, _) = limited(b"normal 0 1 0", usize::MAX / 2, keys.as_bytes());
+    assert_eq!((verdict, replied), (Verdict::Open, 5_045_007));
+    // A limit of one byte lets ordinary replies pass.
+    let (verdict, ..) = limited(b"normal 1 0 0", 0, &b"GET key\r\n".repeat(16));
+    assert_eq!(verdict, Verdict::Open);
+    let (verdict, ..) = limited(b"normal 1 0 0", 0, &b"GET key\r\n".repeat(17));
+    assert_eq!(verdict, Verdict::Drop);
 }

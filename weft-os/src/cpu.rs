@@ -38,18 +38,39 @@ pub fn affinity_count() -> usize {
     allowed.max(1)
 }
 
-/// How many processors this process can really keep busy: what the affinity mask allows, and no more than the control
-/// group's quota rounded up. At least 1.
-#[must_use]
-pub fn usable_count() -> usize {
-    usable(affinity_count(), cgroup::limits().processors)
+/// What bounds how many processors this process can keep busy.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Processors {
+    /// How many the affinity mask allows; at least 1.
+    pub allowed: usize,
+    /// The control group's quota, if it has one: 1.5 is one and a half.
+    pub quota: Option<f64>,
 }
 
-fn usable(allowed: usize, quota: Option<f64>) -> usize {
-    match quota {
-        Some(quota) => allowed.min(quota.ceil() as usize).max(1),
-        None => allowed.max(1),
+/// The bounds now.
+#[must_use]
+pub fn processors() -> Processors {
+    Processors {
+        allowed: affinity_count(),
+        quota: cgroup::limits().processors,
     }
+}
+
+impl Processors {
+    /// How many can really be kept busy: what the mask allows, and no more than the quota rounded up. At least 1.
+    #[must_use]
+    pub fn usable(&self) -> usize {
+        match self.quota {
+            Some(quota) => self.allowed.min(quota.ceil() as usize).max(1),
+            None => self.allowed.max(1),
+        }
+    }
+}
+
+/// How many processors this process can really keep busy; see [`Processors::usable`].
+#[must_use]
+pub fn usable_count() -> usize {
+    processors().usable()
 }
 
 #[cfg(test)]
@@ -58,6 +79,7 @@ mod tests {
 
     #[test]
     fn a_quota_is_rounded_up_and_never_widens_the_mask() {
+        let usable = |allowed, quota| Processors { allowed, quota }.usable();
         assert_eq!(usable(8, None), 8);
         assert_eq!(usable(8, Some(1.5)), 2);
         assert_eq!(usable(2, Some(16.0)), 2);

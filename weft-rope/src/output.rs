@@ -18,6 +18,9 @@ const RUN_BYTES: usize = 64 * 1024;
 /// A rope at least this long is lent to the socket instead of being copied: zero-copy begins to pay there.
 const LEND_BYTES: usize = 16 * 1024;
 
+/// A piece of a lent rope at most this long is copied all the same: cheaper than a slice of its own.
+const PIECE_BYTES: usize = 1024;
+
 /// A run at most this long is copied rather than moved when one output is appended to another.
 const COPY_BYTES: usize = 4 * 1024;
 
@@ -84,7 +87,7 @@ impl Output {
             .push_back(Segment::Counted(chunk, range.start..end));
     }
 
-    /// Appends the bytes of `rope`: counted when there are at least 16 KiB of them in a chunk, otherwise copied.
+    /// Appends the bytes of `rope`: lent when there are at least 16 KiB of them, otherwise copied.
     pub fn push_rope(&mut self, rope: &Rope) {
         self.push_rope_range(rope, 0..rope.len());
     }
@@ -93,11 +96,12 @@ impl Output {
     pub fn push_rope_range(&mut self, rope: &Rope, range: Range<usize>) {
         let end = range.end.min(rope.len());
         let mut start = range.start;
+        let lent = end.saturating_sub(start) >= LEND_BYTES;
         while start < end {
             let chunk = &rope.chunks()[start / CHUNK_BYTES];
             let from = start % CHUNK_BYTES;
             let to = chunk.len().min(from + (end - start));
-            if to - from >= LEND_BYTES {
+            if lent && to - from > PIECE_BYTES {
                 self.push_counted(chunk.clone(), from..to);
             } else {
                 self.tail().extend_from_slice(&chunk.as_slice()[from..to]);

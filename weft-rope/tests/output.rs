@@ -119,7 +119,7 @@ proptest! {
 }
 
 #[test]
-fn only_long_pieces_are_lent() {
+fn long_ropes_are_lent_but_for_scraps() {
     let mut out = Output::new();
     let rope = Rope::from_slice(&pattern(CHUNK_BYTES + 100, 1));
     out.tail().extend_from_slice(b"head");
@@ -135,6 +135,27 @@ fn only_long_pieces_are_lent() {
     out.advance(4 + CHUNK_BYTES);
     assert!(!rope.chunks()[0].is_shared());
     assert_eq!(out.len(), 103);
+}
+
+#[test]
+fn the_length_of_the_whole_decides_whether_a_part_is_lent() {
+    let rope = Rope::from_slice(&pattern(3 * CHUNK_BYTES, 1));
+    for (range, lent) in [
+        (0..16 * 1024, true),
+        (1..16 * 1024, false),
+        (CHUNK_BYTES - 2000..CHUNK_BYTES + 15_000, true),
+        (CHUNK_BYTES - 2000..CHUNK_BYTES + 14_000, false),
+    ] {
+        let mut out = Output::new();
+        out.push_rope_range(&rope, range.clone());
+        let start = rope.slices(range.clone()).next().unwrap().as_ptr();
+        assert_eq!(
+            out.runs().next().unwrap().as_ptr() == start,
+            lent,
+            "{range:?}"
+        );
+        assert_eq!(out.to_vec(), rope.copy_range(range));
+    }
 }
 
 #[test]

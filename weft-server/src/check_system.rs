@@ -1,14 +1,17 @@
 //! `--check-system`: looks for settings of the machine that cost speed or safety, and says what to do about them.
+//!
+//! Judges by the default configuration; the words are those of [`advice`] where the start gives them too.
 
-use std::fs;
+use crate::advice;
+
+/// `tcp-backlog` by default.
+const BACKLOG: usize = 511;
 
 /// Prints a line per check. True: nothing was found.
 pub fn run() -> bool {
+    let huge_pages = advice::huge_pages_stay_on(true).then(|| advice::HUGE_PAGES.to_owned());
     let checks = [
-        (
-            "transparent-hugepages",
-            hugepages(read("/sys/kernel/mm/transparent_hugepage/enabled").as_deref()),
-        ),
+        ("THP", huge_pages),
         ("somaxconn", backlog(weft_os::network::somaxconn())),
         (
             "file-descriptors",
@@ -24,25 +27,11 @@ pub fn run() -> bool {
     checks.iter().all(|(_, finding)| finding.is_none())
 }
 
-fn read(path: &str) -> Option<String> {
-    fs::read_to_string(path).ok()
-}
-
-fn hugepages(enabled: Option<&str>) -> Option<String> {
-    enabled?.contains("[always]").then(|| {
-        "Transparent huge pages are always on: small values then occupy more memory than they need. Turn it off with\n\
-         'echo madvise > /sys/kernel/mm/transparent_hugepage/enabled'."
-            .to_owned()
-    })
-}
-
 fn backlog(somaxconn: Option<u32>) -> Option<String> {
-    somaxconn.filter(|&length| length < 511).map(|length| {
-        format!(
-            "At most {length} connections can wait to be accepted; the default tcp-backlog asks for 511. Raise it with\n\
-             'sysctl -w net.core.somaxconn=511'."
-        )
-    })
+    let advice = advice::backlog(BACKLOG, somaxconn)?;
+    Some(format!(
+        "{advice} Raise it with 'sysctl -w net.core.somaxconn={BACKLOG}'."
+    ))
 }
 
 fn descriptors(limit: u64) -> Option<String> {
@@ -58,13 +47,10 @@ mod tests {
     #[test]
     fn only_what_hurts_is_reported() {
         assert!(
-            hugepages(Some("[always] madvise never"))
+            backlog(Some(128))
                 .unwrap()
-                .contains("madvise")
+                .contains("lower value of 128. Raise it with 'sysctl -w net.core.somaxconn=511'.")
         );
-        assert_eq!(hugepages(Some("always [madvise] never")), None);
-        assert_eq!(hugepages(None), None);
-        assert!(backlog(Some(128)).unwrap().contains("128"));
         assert_eq!(backlog(Some(4096)), None);
         assert!(descriptors(1024).unwrap().contains("1024"));
         assert_eq!(descriptors(20_000), None);

@@ -1,14 +1,15 @@
 //! What a worker does by the clock: removes overdue keys, closes idle clients, gives memory back.
 //!
-//! Owns when that happens. While something happens on the worker, or something has a deadline, it looks around `hz` times
-//! a second; otherwise there is no timer at all, so that an idle server sleeps:
+//! Owns when that happens. While something happens on the worker, or a key has a deadline, it looks around `hz` times
+//! a second; otherwise its timer is set for the first client that could become idle for too long, or not at all, so that
+//! an idle server sleeps:
 //!
 //! ```text
-//!  asleep --work_done--> watching: a tick every 1000/hz ms --nothing to watch, quiet for a while--> asleep
+//!  asleep --work_done, a client's time--> watching: a tick every 1000/hz ms --quiet for a while--> asleep
 //! ```
 
 use weft_engine::config::Settings;
-use weft_reactor::{Close, Driver, TimerToken};
+use weft_reactor::{Close, Driver, TimerId, TimerToken};
 
 use crate::allocator;
 use crate::controller::ROUND_NS;
@@ -23,10 +24,11 @@ const EXPIRE_BUDGET_PER_EFFORT: usize = 64;
 /// Shards whose idle pages are looked for per tick.
 const TRIM_SHARDS: usize = 16;
 
-/// Rounds without work after which free memory is given back and the timer stops.
+/// Rounds without work after which free memory is given back and the timer stops; more if it takes more to look at all
+/// clients.
 const QUIET_ROUNDS: u32 = 10;
 
-/// The only timer of a worker.
+/// The timer of the rounds.
 const TICK: TimerToken = TimerToken(0);
 
 /// When to look around next, and how far the rounds have come.
@@ -34,7 +36,8 @@ const TICK: TimerToken = TimerToken(0);
 pub struct Housekeeping {
     /// Something happened since the last tick.
     worked: bool,
-    armed: bool,
+    /// The timer and when it is due.
+    armed: Option<(TimerId, u64)>,
     quiet_rounds: u32,
     /// When to look at everything but overdue keys again.
     round_due_ns: u64,
@@ -52,19 +55,26 @@ impl Housekeeping {
 
     /// Makes sure that work is followed by a tick.
     pub fn arm<D: Driver>(&mut self, io: &mut D, settings: &Settings) {
-        if self.worked && !self.armed {
-            self.arm_in(io, period_ns(settings).min(ROUND_NS));
+        if self.worked {
+            self.arm_by(io, io.turn_started_ns() + period_ns(settings).min(ROUND_NS));
         }
     }
 
-    fn arm_in<D: Driver>(&mut self, io: &mut D, delay_ns: u64) {
-        self.armed = true;
-        io.arm_timer(io.turn_started_ns() + delay_ns, TICK);
+    /// Makes sure that a tick comes no later than that.
+    fn arm_by<D: Driver>(&mut self, io: &mut D, due_ns: u64) {
+        match self.armed {
+            Some((_, armed_ns)) if armed_ns <= due_ns => return,
+            Some((timer, _)) => {
+                io.cancel_timer(timer);
+            }
+            None => {}
+        }
+        self.armed = Some((io.arm_timer(due_ns, TICK), due_ns));
     }
 
     /// The timer is due.
     pub fn tick<D: Driver>(&mut self, worker: &mut Worker, io: &mut D) {
-        self.armed = false;
+        self.armed = None;
         worker.state.refresh_settings(&worker.shared.engine);
         let settings = worker.state.settings();
         let effort = settings.active_expire_effort() as usize;
@@ -82,9 +92,26 @@ impl Housekeeping {
         }
         if more {
             self.worked = true;
-            self.arm_in(io, 0);
-        } else if self.quiet_rounds < QUIET_ROUNDS || self.trim_left > 0 || has_deadlines(worker) {
-            self.arm_in(io, tick_ns);
+            self.arm_by(io, now_ns);
+        } else if self.quiet_rounds < quiet_rounds(worker) || self.trim_left > 0 {
+            self.arm_by(io, now_ns + tick_ns);
+        } else {
+            if has_deadlines(worker) {
+                self.watch_deadlines(worker, io, now_ns + tick_ns);
+            }
+            if let Some(due_ns) = idle_due_ns(worker) {
+                self.arm_by(io, due_ns.max(now_ns + period_ns));
+            }
+        }
+    }
+
+    /// While there is nothing else to do, one worker looks at all keys: the first, which is always active.
+    fn watch_deadlines<D: Driver>(&mut self, worker: &Worker, io: &mut D, due_ns: u64) {
+        if worker.state.id() == 0 {
+            self.arm_by(io, due_ns);
+        } else {
+            // It may not have heard of them.
+            worker.shared.crew.worker(0).wake();
         }
     }
 
@@ -97,7 +124,7 @@ impl Housekeeping {
         } else {
             self.quiet_rounds = self.quiet_rounds.saturating_add(1);
         }
-        if self.quiet_rounds == QUIET_ROUNDS {
+        if self.quiet_rounds == quiet_rounds(worker) {
             allocator::purge();
         }
     }
@@ -123,7 +150,8 @@ impl Housekeeping {
                 worker.shared.log.verbose("Closing idle client");
                 io.close(id, Close::Now);
             } else {
-                worker.check_output(io, id);
+                // Looked at once a second, it keeps the rounds going.
+                self.worked |= worker.check_output(io, id);
             }
         }
     }
@@ -154,18 +182,20 @@ impl Housekeeping {
     }
 }
 
-/// Whether time alone can give the worker something to do.
+/// Rounds without work after which the timer stops: at least as many as it takes to look at every client.
+fn quiet_rounds(worker: &Worker) -> u32 {
+    QUIET_ROUNDS.max(worker.state.settings().hz().saturating_add(1))
+}
+
+/// When the first client can have been idle for too long.
+fn idle_due_ns(worker: &Worker) -> Option<u64> {
+    let timeout_s = worker.state.settings().timeout_seconds();
+    let first_ns = worker.sessions.active_ns().min()?;
+    (timeout_s > 0).then(|| first_ns + u64::from(timeout_s) * 1_000_000_000)
+}
+
+/// Whether there are keys that time will remove.
 fn has_deadlines(worker: &Worker) -> bool {
-    let settings = worker.state.settings();
-    let [limit, ..] = settings.client_output_buffer_limits();
-    let watched = settings.timeout_seconds() > 0 || limit.soft_bytes > 0;
-    if watched && !worker.sessions.is_empty() {
-        return true;
-    }
-    // One worker would do for all keys; those that are active share the work.
-    if worker.state.id() >= worker.shared.crew.active() {
-        return false;
-    }
     let keyspace = &worker.shared.engine.keyspace;
     (0..keyspace.databases()).any(|database| keyspace.deadline_count(database) > 0)
 }

@@ -9,6 +9,7 @@
 
 mod acceptor;
 mod admission;
+mod advice;
 mod allocator;
 mod banner;
 mod check_system;

@@ -36,7 +36,7 @@ use crate::reaper::Reaper;
 use crate::service::{self, PidFile, Supervisor};
 use crate::shared::Shared;
 use crate::worker::Worker;
-use crate::{allocator, banner, check_system, descriptor_limit, signals};
+use crate::{advice, allocator, banner, check_system, descriptor_limit, signals};
 
 /// The acceptor's driver moves no bytes.
 const ACCEPTOR_DRIVER: DriverOptions = DriverOptions {
@@ -166,7 +166,7 @@ impl Server {
                 && !settings.flag(ParameterId::SyslogEnabled)
                 && io::stdout().is_terminal();
         banner::running(log, settings.port(), picture);
-        check_backlog(&settings, log);
+        advice::give(&settings, log);
         let plan = TcpPlan::of(&settings);
         let tcp = plan.open(log).map_err(|error| {
             log.warning(listeners::Failure(&error));
@@ -521,16 +521,6 @@ fn tie_to_processors(config: &mut Config, log: &Log) -> Result<(), Stop> {
     let usable = weft_os::cpu::usable_count();
     config.set_usable_cpus(u16::try_from(usable).unwrap_or(u16::MAX));
     Ok(())
-}
-
-fn check_backlog(settings: &Settings, log: &Log) {
-    let wanted = settings.tcp_backlog();
-    if let Some(most) = weft_os::network::somaxconn().filter(|&most| (most as usize) < wanted) {
-        log.warning(format_args!(
-            "WARNING: The TCP backlog setting of {wanted} cannot be enforced because /proc/sys/net/core/somaxconn is set \
-             to the lower value of {most}."
-        ));
-    }
 }
 
 fn open_unix(settings: &Settings, plan: &TcpPlan, log: &Log) -> Result<Option<Listener>, Stop> {

@@ -22,15 +22,19 @@ use weft_rope::Output;
 
 use crate::admission::is_local;
 use crate::clock::SystemClock;
+use crate::crew::WorkerHandle;
 use crate::housekeeping::Housekeeping;
 use crate::load::Load;
 use crate::log::{Level, system_text};
 use crate::messages::{ToMain, ToWorker};
-use crate::sessions::{Backlog, Connected, Departed, Sessions};
+use crate::sessions::{Connected, Departed, Sessions};
 use crate::shared::Shared;
 
 /// How long clients have, when the server ends, to take the replies they are owed.
 const FAREWELL: Duration = Duration::from_millis(500);
+
+/// The timer of what was put off. Housekeeping has another one.
+const NEXT_TURN: TimerToken = TimerToken(1);
 
 /// A worker's state.
 pub struct Worker {
@@ -42,6 +46,8 @@ pub struct Worker {
     inbox: Inbox<ToWorker>,
     housekeeping: Housekeeping,
     output: Output,
+    /// Sessions with requests left over from this turn.
+    unfinished: Vec<ConnectionId>,
     /// The generation of the settings that admission has taken over.
     settings_seen: u64,
     stopping: bool,
@@ -61,6 +67,7 @@ impl Worker {
             inbox,
             housekeeping: Housekeeping::default(),
             output: Output::new(),
+            unfinished: Vec::new(),
             settings_seen,
             stopping: false,
         }
@@ -110,7 +117,7 @@ impl Worker {
                     id,
                     session,
                     active_ns,
-                    backlog: Backlog::default(),
+                    input_ended: false,
                     leaving_for: None,
                 }));
                 let statistics = self.state.statistics();
@@ -132,7 +139,12 @@ impl Worker {
             Ok(id) => {
                 connected.id = id;
                 connected.leaving_for = None;
+                let unfinished = connected.session.is_unfinished();
                 self.sessions.insert(connected);
+                if unfinished {
+                    // Bytes that arrived while it was on its way brought more than one turn's work.
+                    self.put_off(io, id);
+                }
                 let statistics = self.state.statistics();
                 statistics.connected_clients.add(1);
                 statistics.connections_moved.add(1);
@@ -232,6 +244,7 @@ impl Worker {
         };
         self.load.active_again(connected.active_ns);
         connected.active_ns = io.turn_started_ns();
+        connected.session.set_unsent(io.pending_output(id));
         let verdict = step(
             &mut connected.session,
             &self.shared.engine,
@@ -241,35 +254,65 @@ impl Worker {
         );
         io.send(id, &mut self.output);
         match verdict {
-            Verdict::Open => self.check_output(io, id),
+            Verdict::Open => {
+                self.check_output(io, id);
+            }
+            Verdict::Unfinished => {
+                self.check_output(io, id);
+                self.put_off(io, id);
+            }
             Verdict::Close => io.close(id, Close::AfterFlush),
+            Verdict::Drop => io.close(id, Close::Now),
         }
         self.act();
         self.housekeeping.work_done();
     }
 
-    /// Ends a connection whose peer takes its replies too slowly, if there is a limit to that.
-    pub(crate) fn check_output<D: Driver>(&mut self, io: &mut D, id: ConnectionId) {
-        let [limit, ..] = self.state.settings().client_output_buffer_limits();
-        if limit.hard_bytes == 0 && limit.soft_bytes == 0 {
-            return;
+    /// Leaves a session's other requests to the next turn, when all others have been served.
+    fn put_off<D: Driver>(&mut self, io: &mut D, id: ConnectionId) {
+        if self.unfinished.is_empty() {
+            io.arm_timer(io.turn_started_ns(), NEXT_TURN);
         }
-        let pending_bytes = io.pending_output(id);
+        io.pause_receive(id);
+        self.unfinished.push(id);
+    }
+
+    /// Goes on with the sessions that were put off.
+    fn go_on<D: Driver>(&mut self, io: &mut D) {
+        for id in std::mem::take(&mut self.unfinished) {
+            if !io.is_open(id) {
+                continue;
+            }
+            self.serve(io, id, |session, engine, state, clock, output| {
+                session.go_on(engine, state, clock, output)
+            });
+            let Some(connected) = self.sessions.get_mut(id) else {
+                continue;
+            };
+            if connected.session.is_unfinished() {
+                continue;
+            }
+            if connected.input_ended {
+                io.close(id, Close::AfterFlush);
+            } else {
+                io.resume_receive(id);
+            }
+        }
+    }
+
+    /// Ends a connection whose peer takes its replies too slowly, if there is a limit to that. True: time may end it.
+    pub(crate) fn check_output<D: Driver>(&mut self, io: &mut D, id: ConnectionId) -> bool {
         let Some(connected) = self.sessions.get_mut(id) else {
-            return;
+            return false;
         };
-        if connected
-            .backlog
-            .exceeds(limit, pending_bytes, io.turn_started_ns())
-        {
-            let client = connected.session.client();
-            self.shared.log.warning(format_args!(
-                "Client id={} addr={} omem={pending_bytes} scheduled to be closed ASAP for overcoming of output buffer limits.",
-                client.id(),
-                client.origin().address,
-            ));
+        let (unsent, now_ns) = (io.pending_output(id), io.turn_started_ns());
+        let session = &mut connected.session;
+        if session.output_exceeds(&mut self.state, unsent, now_ns) {
             io.close(id, Close::Now);
+            self.act();
+            return false;
         }
+        session.is_running_out()
     }
 
     fn act(&mut self) {
@@ -277,6 +320,9 @@ impl Worker {
             match action {
                 Action::Shutdown(_) => {
                     let _ = self.shared.main.send(ToMain::Shutdown);
+                }
+                Action::SettingsChanged => {
+                    self.shared.crew.workers().for_each(WorkerHandle::wake);
                 }
                 Action::Warn(text) => self.shared.log.warning(format_args!("{text}")),
             }
@@ -334,6 +380,13 @@ impl<D: Driver> Handler<D> for Worker {
         });
     }
 
+    fn end_of_input(&mut self, io: &mut D, id: ConnectionId) {
+        match self.sessions.get_mut(id) {
+            Some(connected) if connected.session.is_unfinished() => connected.input_ended = true,
+            _ => io.close(id, Close::AfterFlush),
+        }
+    }
+
     fn sent(&mut self, io: &mut D, id: ConnectionId, _remaining: usize) {
         // A client that is still taking its replies is not idle.
         if let Some(connected) = self.sessions.get_mut(id) {
@@ -383,7 +436,10 @@ impl<D: Driver> Handler<D> for Worker {
         self.housekeeping.work_done();
     }
 
-    fn timer(&mut self, io: &mut D, _: TimerToken) {
+    fn timer(&mut self, io: &mut D, token: TimerToken) {
+        if token == NEXT_TURN {
+            return self.go_on(io);
+        }
         let mut housekeeping = std::mem::take(&mut self.housekeeping);
         housekeeping.tick(self, io);
         self.housekeeping = housekeeping;

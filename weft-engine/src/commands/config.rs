@@ -1,5 +1,6 @@
 //! CONFIG: reading and changing parameters while the server runs.
 
+use crate::action::Action;
 use crate::command::{Argument, CommandRow, Flags};
 use crate::config::ParameterId;
 use crate::dispatch::Context;
@@ -135,6 +136,7 @@ fn set(cx: &mut Context<'_, '_>) -> Result<(), CommandError> {
     drop(config);
     cx.engine.settings_changed();
     cx.worker.refresh_settings(cx.engine);
+    cx.worker.actions.push(Action::SettingsChanged);
     cx.reply.ok();
     Ok(())
 }

@@ -182,6 +182,10 @@ fn stats(facts: &Facts<'_, '_, '_>, lines: &mut Lines) {
         "client_query_buffer_limit_disconnections",
         totals.query_buffer_limit_disconnections,
     );
+    lines.field(
+        "client_output_buffer_limit_disconnections",
+        totals.output_buffer_limit_disconnections,
+    );
     lines.field("connections_moved", totals.connections_moved);
 }
 

@@ -557,6 +557,9 @@ fn mget(cx: &mut Context<'_, '_>) -> Result<(), CommandError> {
     cx.reply.array(cx.keys.len());
     for key in cx.keys {
         reply_value_or_null(&mut cx.reply, cx.unit.read(*key).map(|entry| entry.value()));
+        if cx.reply_is_void() {
+            break;
+        }
     }
     Ok(())
 }

@@ -259,7 +259,7 @@ rows! {
     BioCpulist = row("bio-cpulist", Kind::NullableText, "", "CPUs for background threads.").alias(&["bio_cpulist"]).immutable();
     AofRewriteCpulist = row("aof-rewrite-cpulist", Kind::NullableText, "", "CPUs for rewriting the append-only file.").alias(&["aof_rewrite_cpulist"]).immutable();
     BgsaveCpulist = row("bgsave-cpulist", Kind::NullableText, "", "CPUs for saving in the background.").alias(&["bgsave_cpulist"]).immutable();
-    DisableThp = row("disable-thp", Kind::Bool, "yes", "Whether the process turns transparent huge pages off for itself.").immutable();
+    DisableThp = row("disable-thp", Kind::Bool, "yes", "Whether the process turns transparent huge pages off for itself.").immutable().live();
     OomScoreAdj = row("oom-score-adj", choice(&["no", "yes", "relative", "absolute"]), "no", "Whether the kernel is told which process to end first when memory runs out.");
     OomScoreAdjValues = row("oom-score-adj-values", Kind::OomScores, "0 200 800", "Scores for a primary, a replica and a background process.");
     JemallocBgThread = row("jemalloc-bg-thread", Kind::Bool, "yes", "Whether the allocator returns memory from a thread of its own.");

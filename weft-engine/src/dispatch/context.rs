@@ -41,6 +41,12 @@ pub struct Context<'a, 'k> {
 }
 
 impl Context<'_, '_> {
+    /// Whether the replies have become too many, so that nobody will get the rest of this one.
+    #[must_use]
+    pub fn reply_is_void(&self) -> bool {
+        self.reply.out.len() >= self.client.output_end
+    }
+
     /// Leaves the rest of the work to `steps`, which saw the data only through what was captured under the latch.
     pub fn continue_with(&mut self, steps: impl Steps + 'static) {
         self.steps = Some(Box::new(steps));

@@ -107,7 +107,7 @@ pub(crate) fn run(
     };
     for (planned, args) in batch.plan.iter().zip(batch.requests.iter(source)) {
         run.one(planned, args, out);
-        if run.client.closing() {
+        if run.client.closing() || out.len() >= run.client.output_end {
             break;
         }
     }
@@ -133,7 +133,9 @@ impl Run<'_, '_> {
             Ok(Some(mut steps)) => {
                 self.unit.release();
                 let mut reply = Writer::new(out, self.client.protocol);
-                while steps.step(&mut Budget::slice(), &mut reply) == Progress::More {}
+                while steps.step(&mut Budget::slice(), &mut reply) == Progress::More
+                    && reply.out.len() < self.client.output_end
+                {}
             }
             Err(error) => {
                 self.worker.statistics().error_replies.add(1);

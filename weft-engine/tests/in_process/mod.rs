@@ -162,6 +162,11 @@ impl Local {
         }
     }
 
+    /// Tells the session how many bytes of replies its client has not taken.
+    pub fn set_unsent(&mut self, bytes: usize) {
+        self.session.set_unsent(bytes);
+    }
+
     /// Sends bytes; what was replied is in [`replies`](Self::replies).
     pub fn deliver(&mut self, bytes: &[u8]) -> Verdict {
         self.out.clear();
@@ -172,6 +177,11 @@ impl Local {
             bytes,
             &mut self.out,
         )
+    }
+
+    /// Takes the output with what the last delivery was replied, as a connection would that sends it later.
+    pub fn take_output(&mut self) -> Output {
+        std::mem::take(&mut self.out)
     }
 
     /// What the last delivery was replied.

@@ -2,9 +2,12 @@
 // A test program has no outside: `pub` is for its other modules.
 #![allow(unreachable_pub)]
 
+mod advice;
 mod clients;
 mod harness;
+mod idle;
 mod parameters;
 mod shutdown;
+mod slow_readers;
 mod start;
 mod workers;
