@@ -26,6 +26,7 @@ pub mod finding;
 pub mod folder;
 pub mod generator;
 pub mod interval;
+pub mod history;
 pub mod literal;
 pub mod oracle;
 pub mod quoting;

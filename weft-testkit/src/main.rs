@@ -28,6 +28,7 @@ use weft_testkit::throughput::{self, Contender};
 mod arguments;
 mod contest;
 mod measuring;
+mod histories;
 
 use arguments::Arguments;
 use contest::Contest;
@@ -57,6 +58,17 @@ weft-testkit COMMAND [OPTIONS]
   command-docs            COMMAND INFO and COMMAND DOCS of every command that the server has, against the reference
   clients                 redis-cli, redis-benchmark, redis-py, ioredis and node-redis against the server
   pages [--check]         write the pages under docs/ that are made from tables, or check that they are up to date
+  histories               what many connections see at once, and whether an order of their operations explains it
+      --seconds N           no episode begins later (20); --episodes N: so many at most
+      --connections N       (50)
+      --seed N              as above
+      --workers N           with so many workers, all made active by DEBUG WORKERS
+      --migrate             the number of active workers changes all the time
+      --pauses SEED         random pauses at latches and gates (a server built with them: weft-server-paused)
+      --break-latch N       with latches let go within one in N writes, which must be found within --seeds N (5) seeds
+      --target HOST:PORT    a server that listens there, whose keys are lost
+      --shape NAME          only this shape of load
+      --slack-ms N          how far a deadline may be off (3)
   throughput              redis-benchmark and memory, beside the reference
       --rounds N            rounds, of which the median counts (3)
   threads                 whether a setting of io-threads is slower than one thread, by redis-benchmark
@@ -106,6 +118,7 @@ fn main() -> ExitCode {
         "throughput" => run_throughput(&arguments),
         "threads" => measuring::run_threads(&arguments),
         "fairness" => measuring::run_fairness(&arguments),
+        "histories" => histories::run(&arguments),
         "record" => run_record(&arguments),
         "" | "help" => {
             print!("{USAGE}");

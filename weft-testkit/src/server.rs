@@ -33,9 +33,18 @@ impl Server {
     /// Starts `program`, redis-server's way of arguments being understood, with `arguments` after the port, the
     /// folder and the Unix socket. Saving is off.
     pub fn start(program: &Path, arguments: &[String]) -> Result<Self, KitError> {
+        Self::start_within(program, arguments, &[])
+    }
+
+    /// The same with more variables in its environment.
+    pub fn start_within(
+        program: &Path,
+        arguments: &[String],
+        environment: &[(&str, &str)],
+    ) -> Result<Self, KitError> {
         let mut tries = 1;
         loop {
-            match Self::start_once(program, arguments) {
+            match Self::start_once(program, arguments, environment) {
                 Err(KitError::Server(what)) if what.contains(PORT_TAKEN) && tries < PORTS_TRIED => {
                     tries += 1
                 }
@@ -44,7 +53,11 @@ impl Server {
         }
     }
 
-    fn start_once(program: &Path, arguments: &[String]) -> Result<Self, KitError> {
+    fn start_once(
+        program: &Path,
+        arguments: &[String],
+        environment: &[(&str, &str)],
+    ) -> Result<Self, KitError> {
         let folder = TemporaryFolder::new()?;
         let port = free_port()?;
         let log_path = folder.path().join("log");
@@ -66,6 +79,7 @@ impl Server {
             .arg("--unixsocket")
             .arg(folder.path().join("socket"))
             .args(arguments)
+            .envs(environment.iter().copied())
             .stdin(Stdio::null())
             .stdout(log)
             .stderr(errors)
