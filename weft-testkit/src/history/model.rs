@@ -338,12 +338,21 @@ pub fn values_written(record: &Record) -> Vec<i64> {
     }
 }
 
-/// The values that a record's answer shows to have been there.
-pub fn values_seen(record: &Record) -> Vec<i64> {
+/// The keys and values that a record's answer shows to have been there.
+pub fn values_seen_by_key(record: &Record) -> Vec<(Key, i64)> {
     match (&record.operation, &record.answer) {
-        (_, Some(Answer::Value(Some(value)))) => vec![*value],
-        (_, Some(Answer::Values(values))) => values.iter().flatten().copied().collect(),
-        (Operation::Increment(_), Some(Answer::Integer(sum))) if *sum > 1 => vec![sum - 1],
+        (Operation::Get(key) | Operation::Set { key, .. }, Some(Answer::Value(Some(value)))) => {
+            vec![(*key, *value)]
+        }
+        (Operation::GetMany(keys), Some(Answer::Values(values))) => {
+            let pairs = keys.iter().zip(values);
+            pairs
+                .filter_map(|(key, value)| Some((*key, (*value)?)))
+                .collect()
+        }
+        (Operation::Increment(key), Some(Answer::Integer(sum))) if *sum > 1 => {
+            vec![(*key, sum - 1)]
+        }
         _ => Vec::new(),
     }
 }

@@ -18,6 +18,9 @@ const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
 /// Milliseconds between two changes of the number of workers.
 const MIGRATION_MS: std::ops::Range<u64> = 20..50;
 
+/// A judgement that takes longer is told.
+const SLOW: Duration = Duration::from_secs(1);
+
 /// What a run consists of.
 #[derive(Clone, Debug)]
 pub struct Plan {
@@ -96,6 +99,14 @@ pub fn run(address: (String, u16), plan: &Plan) -> Result<Summary, KitError> {
         let begin = Instant::now();
         let (effort, violation) = check(&history, plan.limits);
         summary.judging += begin.elapsed();
+        if begin.elapsed() > SLOW {
+            println!(
+                "episode {number} ({}): judged in {:.1} s, {} configurations",
+                shape.name,
+                begin.elapsed().as_secs_f64(),
+                effort.configurations_max
+            );
+        }
         summary.episodes += 1;
         if effort.undecided > 0 {
             println!(

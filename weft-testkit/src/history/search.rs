@@ -4,15 +4,15 @@
 //! operations each connection has had done, and the keys' state (Wing and Gong, "Testing and verifying concurrent objects",
 //! 1993; Lowe, "Testing for linearizability", 2017: just in time, each configuration once). An operation is done only when
 //! it returns and must have been, together with whatever has to be done before it. One exception: an operation that
-//! leaves the state as it is is done as soon as it can be, which never closes a way. Where nothing is pending, a
-//! configuration is a state alone: the search is cut there.
+//! leaves the state as it is is done as soon as it can be, which never closes a way. Looking ahead, a configuration is given
+//! up when a value that is set only once has gone and an answer still to be explained shows it.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use smallvec::SmallVec;
 
-use super::model::{KeyState, Model, State};
-use super::record::{NEVER, Record};
+use super::model::{KeyState, Model, State, block, values_seen_by_key, values_written};
+use super::record::{Key, NEVER, Record};
 
 type Seen = HashSet<Configuration, ahash::RandomState>;
 
@@ -43,15 +43,20 @@ pub struct Outcome {
     pub cuts: usize,
 }
 
-/// Searches through `records` on `keys` keys, all in the state `start` at first; at most `most` configurations at once.
-pub fn search(
-    records: &[Record],
-    keys: usize,
-    start: KeyState,
-    slack_ns: u64,
-    most: usize,
-) -> Outcome {
-    let search = Search::new(records, slack_ns, most);
+/// How to search.
+#[derive(Clone, Copy, Debug)]
+pub struct Manner {
+    /// How far a deadline may be off: see the model.
+    pub slack_ns: u64,
+    /// Configurations alive at once, at most.
+    pub configurations: usize,
+    /// Whether to look ahead. It is quicker and finds the same, but may find it before the record that shows it.
+    pub ahead: bool,
+}
+
+/// Searches through `records` on `keys` keys, all in the state `start` at first.
+pub fn search(records: &[Record], keys: usize, start: KeyState, manner: Manner) -> Outcome {
+    let search = Search::new(records, manner);
     search.run(std::iter::repeat_n(start, keys).collect())
 }
 
@@ -85,11 +90,15 @@ struct Search<'a> {
     passive: Vec<bool>,
     columns: Vec<Column>,
     column_of: Vec<usize>,
-    most: usize,
+    /// A record's number within its column.
+    number_of: Vec<usize>,
+    /// By key and block of values, the records that have to see a value of it, and which. Empty without looking ahead.
+    needs: HashMap<(Key, i64), Vec<(i64, usize)>>,
+    configurations: usize,
 }
 
 impl<'a> Search<'a> {
-    fn new(records: &'a [Record], slack_ns: u64, most: usize) -> Self {
+    fn new(records: &'a [Record], manner: Manner) -> Self {
         let mut connections: Vec<u32> = records.iter().map(|record| record.connection).collect();
         connections.sort_unstable();
         connections.dedup();
@@ -102,16 +111,24 @@ impl<'a> Search<'a> {
             })
             .collect();
         let mut columns: Vec<Column> = connections.iter().map(|_| Column::default()).collect();
+        let mut number_of = Vec::with_capacity(records.len());
         for (index, column) in column_of.iter().enumerate() {
+            number_of.push(columns[*column].records.len());
             columns[*column].records.push(index);
         }
         Search {
             records,
-            model: Model::new(records, slack_ns),
+            model: Model::new(records, manner.slack_ns),
             passive: records.iter().map(Record::is_passive).collect(),
             columns,
             column_of,
-            most,
+            number_of,
+            needs: if manner.ahead {
+                needs(records)
+            } else {
+                HashMap::new()
+            },
+            configurations: manner.configurations,
         }
     }
 
@@ -180,6 +197,9 @@ impl<'a> Search<'a> {
                     for column in 0..self.columns.len() {
                         self.absorb_column(&mut next, column);
                     }
+                    if self.has_lost(&configuration.state, &next) {
+                        return;
+                    }
                     if next.done[column] > 0 {
                         done.insert(next);
                     } else if !seen.contains(&next) {
@@ -188,7 +208,7 @@ impl<'a> Search<'a> {
                     }
                 });
             }
-            if seen.len() + done.len() > self.most {
+            if seen.len() + done.len() > self.configurations {
                 return None;
             }
         }
@@ -198,6 +218,35 @@ impl<'a> Search<'a> {
             configuration
         });
         Some(done.collect())
+    }
+
+    /// Whether a value is gone that a record not yet done has to see.
+    fn has_lost(&self, before: &State, next: &Configuration) -> bool {
+        if self.needs.is_empty() {
+            return false;
+        }
+        let changes = before.iter().zip(&next.state).enumerate();
+        changes.into_iter().any(|(key, (old, new))| {
+            let KeyState::Present { value: old, .. } = old else {
+                return false;
+            };
+            // The least value of the old one's block that may still come.
+            let least = match new {
+                KeyState::Present { value, .. } if block(*value) == block(*old) => *value,
+                _ => i64::MAX,
+            };
+            let needs = self.needs.get(&(key as Key, block(*old)));
+            needs.is_some_and(|needs| {
+                let mut lost = needs.iter().filter(|(value, _)| *value < least);
+                lost.any(|(_, index)| !self.is_done(next, *index))
+            })
+        })
+    }
+
+    fn is_done(&self, configuration: &Configuration, index: usize) -> bool {
+        let column = self.column_of[index];
+        let done = self.columns[column].returned + usize::from(configuration.done[column]);
+        self.number_of[index] < done
     }
 
     /// Does the next operations of a column as long as they leave the state as it is.
@@ -216,6 +265,28 @@ impl<'a> Search<'a> {
             configuration.done[column] += 1;
         }
     }
+}
+
+/// Which records have to see which values, of blocks that are set once at most.
+fn needs(records: &[Record]) -> HashMap<(Key, i64), Vec<(i64, usize)>> {
+    let mut writers: HashMap<i64, usize> = HashMap::new();
+    for value in records.iter().flat_map(values_written) {
+        *writers.entry(block(value)).or_default() += 1;
+    }
+    let mut needs: HashMap<(Key, i64), Vec<(i64, usize)>> = HashMap::new();
+    for (index, record) in records.iter().enumerate() {
+        if record.returned_ns == NEVER || record.begun_before {
+            continue;
+        }
+        for (key, value) in values_seen_by_key(record) {
+            let block = block(value);
+            // Counting up from a missing key begins anew every time.
+            if block != 0 && writers.get(&block).is_none_or(|writers| *writers < 2) {
+                needs.entry((key, block)).or_default().push((value, index));
+            }
+        }
+    }
+    needs
 }
 
 /// All invocations and returns in order of time: moment, whether it is a return, record. At the same moment invocations

@@ -8,7 +8,7 @@ use std::collections::HashSet;
 use std::fmt;
 
 use super::check::Limits;
-use super::model::{KeyState, block, values_seen, values_written};
+use super::model::{KeyState, block, values_seen_by_key, values_written};
 use super::record::{Key, NEVER, Operation, Record, When};
 use super::search::{Verdict, search};
 
@@ -51,9 +51,16 @@ impl fmt::Display for Excerpt {
     }
 }
 
-/// Shrinks a part whose search failed at record `at`. The part's keys are numbers from 0; `names` are those shown.
-pub fn shrink(part: &[Record], names: &[Key], at: usize, limits: Limits) -> Excerpt {
-    let end = part[at].returned_ns;
+/// The moment at which a part that fails does so: when the record returns that has no place. [`NEVER`] if that is too hard.
+pub fn end(part: &[Record], keys: usize, limits: Limits) -> u64 {
+    match search(part, keys, KeyState::Missing, limits.manner(false)).verdict {
+        Verdict::Violation(at) => part[at].returned_ns,
+        _ => NEVER,
+    }
+}
+
+/// Shrinks a part that has failed by the moment `end`. The part's keys are numbers from 0; `names` are those shown.
+pub fn shrink(part: &[Record], names: &[Key], end: u64, limits: Limits) -> Excerpt {
     let mut least = Part {
         records: until(part, end),
         keys: (0..names.len() as Key).collect(),
@@ -92,20 +99,24 @@ struct Part {
 }
 
 impl Part {
-    /// Whether these records fail, and the record that has no place.
-    fn failing(&self, records: &[Record], keys: &[Key], start: KeyState) -> Option<usize> {
+    fn fails(&self, records: &[Record], keys: &[Key], start: KeyState) -> bool {
+        self.failing(records, keys, start, true).is_some()
+    }
+
+    /// The record that has no place, if there is one.
+    fn failing(
+        &self,
+        records: &[Record],
+        keys: &[Key],
+        start: KeyState,
+        ahead: bool,
+    ) -> Option<usize> {
         let number = |key: Key| keys.binary_search(&key).ok().map(|number| number as Key);
         let renamed: Option<Vec<Record>> = records
             .iter()
             .map(|record| record.with_keys(number))
             .collect();
-        let outcome = search(
-            &renamed?,
-            keys.len(),
-            start,
-            self.limits.slack_ns,
-            self.limits.configurations,
-        );
+        let outcome = search(&renamed?, keys.len(), start, self.limits.manner(ahead));
         match outcome.verdict {
             Verdict::Violation(at) => Some(at),
             _ => None,
@@ -141,7 +152,7 @@ impl Part {
                 continue;
             }
             let records = self.through(&keys);
-            if self.failing(&records, &keys, self.start).is_some() {
+            if self.fails(&records, &keys, self.start) {
                 self.records = records;
                 self.keys = keys;
                 return self.fewer_keys();
@@ -166,10 +177,7 @@ impl Part {
         while low < high {
             let middle = (low + high) / 2;
             let records = self.from(cuts[middle]);
-            if self
-                .failing(&records, &self.keys, KeyState::Unknown)
-                .is_some()
-            {
+            if self.fails(&records, &self.keys, KeyState::Unknown) {
                 low = middle + 1;
             } else {
                 high = middle;
@@ -205,16 +213,11 @@ impl Part {
 
     fn fewer_records(&mut self) {
         let mut index = 0;
-        let mut at = self.failing(&self.records, &self.keys, self.start);
         while index < self.records.len() {
-            let record = &self.records[index];
-            let unneeded = record.is_passive() || self.is_unseen(index);
-            if at != Some(index) && unneeded {
+            if self.records[index].is_passive() || self.is_unseen(index) {
                 let mut records = self.records.clone();
                 records.remove(index);
-                let failing = self.failing(&records, &self.keys, self.start);
-                if failing.is_some() {
-                    at = failing;
+                if self.fails(&records, &self.keys, self.start) {
                     self.records = records;
                     continue;
                 }
@@ -244,16 +247,17 @@ impl Part {
         let mut others = self.records.iter().enumerate();
         others.all(|(other, seen)| {
             other == index
-                || !(values_seen(seen)
+                || !(values_seen_by_key(seen)
                     .into_iter()
-                    .any(|value| blocks.contains(&block(value)))
+                    .any(|(_, value)| blocks.contains(&block(value)))
                     || (tells_presence(seen)
                         && seen.operation.keys().iter().any(|key| keys.contains(key))))
         })
     }
 
     fn show(mut self, names: &[Key]) -> Excerpt {
-        let failing = self.failing(&self.records, &self.keys, self.start);
+        let failing = |ahead| self.failing(&self.records, &self.keys, self.start, ahead);
+        let failing = failing(false).or_else(|| failing(true));
         let failed = failing.map(|at| self.records[at].clone());
         self.records.sort_by_key(|record| record.invoked_ns);
         let at = self
