@@ -20,6 +20,7 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
 
+use crate::pauses::pause;
 use crate::word::{Word, fence, spin_hint};
 
 const OUTSIDE: u32 = 0;
@@ -117,10 +118,13 @@ impl Gates {
             if serving == ticket {
                 break;
             }
+            pause();
             self.serving.sleep(serving);
         }
+        pause();
         self.closed.0.store(CLOSED, SeqCst);
         fence(SeqCst);
+        pause();
         for gate in self.in_use() {
             wait_until_outside(&gate.0);
         }
@@ -168,7 +172,9 @@ fn wait_until_outside(word: &Word) {
             }
             INSIDE => {
                 let watched = seen & !STATE | WATCHED;
+                pause();
                 if word.exchange(seen, watched, Relaxed) {
+                    pause();
                     word.sleep(watched);
                 }
             }
@@ -205,10 +211,12 @@ impl<'a> Gate<'a> {
                 word: self.word,
                 thread: PhantomData,
             };
+            pause();
             if self.closed.load(Acquire) == OPEN {
                 return guard;
             }
             drop(guard);
+            pause();
             self.closed.sleep(CLOSED);
         }
     }
@@ -239,6 +247,7 @@ impl Drop for GateGuard<'_> {
     fn drop(&mut self) {
         // Only this thread changes the passages, so the relaxed load has the right ones.
         let outside = self.word.load(Relaxed) & !STATE | OUTSIDE;
+        pause();
         if self.word.swap(outside, Release) & STATE == WATCHED {
             self.word.wake_all();
         }
@@ -259,7 +268,9 @@ pub(crate) struct Closed<'a> {
 
 impl Drop for Closed<'_> {
     fn drop(&mut self) {
+        pause();
         self.gates.closed.0.store(OPEN, Release);
+        pause();
         self.gates.closed.0.wake_all();
         self.gates.serving.fetch_add(1, Release);
         self.gates.serving.wake_all();

@@ -18,6 +18,7 @@ use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut};
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
+use crate::pauses::pause;
 use crate::word::{Word, spin_hint};
 
 const FREE: u32 = 0;
@@ -142,13 +143,16 @@ impl Latch {
 
     #[inline]
     pub(crate) fn acquire(&self) {
+        pause();
         if !self.try_acquire() {
             self.wait();
         }
+        pause();
     }
 
     #[inline]
     pub(crate) fn release(&self) {
+        pause();
         if self.0.swap(FREE, Release) == SLEEPERS {
             self.0.wake_one();
         }
@@ -165,6 +169,7 @@ impl Latch {
             }
         }
         while self.0.swap(SLEEPERS, Acquire) != FREE {
+            pause();
             self.0.sleep(SLEEPERS);
         }
     }

@@ -16,6 +16,8 @@ mod gate;
 mod keyspace;
 mod latch;
 #[forbid(unsafe_code)]
+mod pauses;
+#[forbid(unsafe_code)]
 mod position;
 #[forbid(unsafe_code)]
 mod shard;
@@ -29,6 +31,9 @@ pub use entry::{Entry, NewValue, OwnedEntry, OwnedValue, ValueRef};
 pub use expiry::ExpireProgress;
 pub use gate::{Gate, GateGuard};
 pub use keyspace::{Exclusive, Keyspace, Latched, Memory, Options, Rng};
+#[cfg(all(feature = "pauses", not(loom)))]
+#[doc(hidden)]
+pub use pauses::lets_go;
 pub use position::Position;
 pub use shard::{DeadlineChange, Garbage, PreImage, Prior, Removed, Replaced, RopeMut, Shard};
 pub use table::Dropped;

@@ -238,6 +238,8 @@ impl<'k> Unit<'k> {
 
     /// Stores a value under the key and says whether the key was there before.
     pub fn set(&mut self, key: Key<'_>, value: NewValue<'_>, deadline: DeadlineChange) -> bool {
+        #[cfg(feature = "pauses")]
+        self.let_go();
         match deadline {
             // The deadline to be kept must be that of a live key.
             DeadlineChange::Keep => self.purge(key),
@@ -467,6 +469,27 @@ impl<'k> Unit<'k> {
                 .binary_search_by_key(&shard, |(shard, _)| *shard)
                 .unwrap_or(0) as u16,
             _ => 0,
+        }
+    }
+
+    /// A fault on purpose, which a test has to find: takes the same latches anew, so that others may come in between
+    /// what the unit has read or written and what it writes next.
+    #[cfg(feature = "pauses")]
+    fn let_go(&mut self) {
+        if !weft_keyspace::lets_go() {
+            return;
+        }
+        match std::mem::replace(&mut self.access, Access::None) {
+            Access::One(shard, held) => {
+                drop(held);
+                self.latch_one(shard);
+            }
+            Access::Many(held) => {
+                let shards: Vec<usize> = held.iter().map(|(shard, _)| *shard).collect();
+                drop(held);
+                self.latch_many(&shards);
+            }
+            other => self.access = other,
         }
     }
 
