@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::model::KeyState;
 use super::record::{Key, Operation, Record};
-use super::search::{Manner, Verdict, search};
+use super::search::{Verdict, search};
 use super::shrink::{self, Excerpt};
 
 /// Connections with which all keys are searched together when there is a FLUSHALL.
@@ -23,17 +23,6 @@ pub struct Limits {
     pub slack_ns: u64,
     /// Configurations of one search at once; a search that needs more ends undecided.
     pub configurations: usize,
-}
-
-impl Limits {
-    /// How to search within these limits.
-    pub fn manner(self, ahead: bool) -> Manner {
-        Manner {
-            slack_ns: self.slack_ns,
-            configurations: self.configurations,
-            ahead,
-        }
-    }
 }
 
 impl Default for Limits {
@@ -112,14 +101,14 @@ pub fn check(history: &[Record], limits: Limits) -> (Effort, Option<Violation>) 
     }
     for keys in groups(history, joined) {
         let part = part(history, &keys);
-        let outcome = search(&part, keys.len(), KeyState::Missing, limits.manner(true));
+        let outcome = search(&part, keys.len(), KeyState::Missing, limits);
         effort.parts += 1;
         effort.cuts += outcome.cuts;
         effort.configurations_max = effort.configurations_max.max(outcome.configurations_max);
         match outcome.verdict {
             Verdict::Linearizable => {}
-            Verdict::Undecided(_) => effort.undecided += 1,
-            Verdict::Violation(_) => {
+            Verdict::Undecided => effort.undecided += 1,
+            Verdict::Violation => {
                 let end = shrink::end(&part, keys.len(), limits);
                 let excerpt = shrink::shrink(&part, &keys, end, limits);
                 let mut part: Vec<Record> = part

@@ -62,12 +62,10 @@ impl<'a> Model<'a> {
         }
     }
 
-    /// Calls `emit` with every state that a record may lead to; with none if its answer is impossible.
+    /// Calls `emit` with every state that a record may lead to; with none if its answer is impossible. That a record that
+    /// began before may have no effect here is the caller's to know.
     pub fn step(&self, state: &State, index: usize, emit: &mut dyn FnMut(State)) {
         let record = &self.records[index];
-        if record.begun_before {
-            emit(state.clone());
-        }
         let one = |key: Key, new: Option<KeyState>, emit: &mut dyn FnMut(State)| {
             if let Some(new) = new {
                 let mut next = state.clone();

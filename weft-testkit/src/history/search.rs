@@ -11,6 +11,7 @@ use std::collections::{HashMap, HashSet};
 
 use smallvec::SmallVec;
 
+use super::check::Limits;
 use super::model::{KeyState, Model, State, block, values_seen_by_key, values_written};
 use super::record::{Key, NEVER, Record};
 
@@ -26,10 +27,10 @@ fn none_seen() -> Seen {
 pub enum Verdict {
     /// There is an order.
     Linearizable,
-    /// There is none: when this record returned, no way was left.
-    Violation(usize),
-    /// When this record returned, there were too many ways to follow.
-    Undecided(usize),
+    /// There is none.
+    Violation,
+    /// There were too many ways to follow.
+    Undecided,
 }
 
 /// What a search found out, and how hard it was.
@@ -43,20 +44,9 @@ pub struct Outcome {
     pub cuts: usize,
 }
 
-/// How to search.
-#[derive(Clone, Copy, Debug)]
-pub struct Manner {
-    /// How far a deadline may be off: see the model.
-    pub slack_ns: u64,
-    /// Configurations alive at once, at most.
-    pub configurations: usize,
-    /// Whether to look ahead. It is quicker and finds the same, but may find it before the record that shows it.
-    pub ahead: bool,
-}
-
 /// Searches through `records` on `keys` keys, all in the state `start` at first.
-pub fn search(records: &[Record], keys: usize, start: KeyState, manner: Manner) -> Outcome {
-    let search = Search::new(records, manner);
+pub fn search(records: &[Record], keys: usize, start: KeyState, limits: Limits) -> Outcome {
+    let search = Search::new(records, limits);
     search.run(std::iter::repeat_n(start, keys).collect())
 }
 
@@ -92,13 +82,13 @@ struct Search<'a> {
     column_of: Vec<usize>,
     /// A record's number within its column.
     number_of: Vec<usize>,
-    /// By key and block of values, the records that have to see a value of it, and which. Empty without looking ahead.
+    /// By key and block of values, the records that have to see a value of it, and which.
     needs: HashMap<(Key, i64), Vec<(i64, usize)>>,
     configurations: usize,
 }
 
 impl<'a> Search<'a> {
-    fn new(records: &'a [Record], manner: Manner) -> Self {
+    fn new(records: &'a [Record], limits: Limits) -> Self {
         let mut connections: Vec<u32> = records.iter().map(|record| record.connection).collect();
         connections.sort_unstable();
         connections.dedup();
@@ -118,17 +108,13 @@ impl<'a> Search<'a> {
         }
         Search {
             records,
-            model: Model::new(records, manner.slack_ns),
+            model: Model::new(records, limits.slack_ns),
             passive: records.iter().map(Record::is_passive).collect(),
             columns,
             column_of,
             number_of,
-            needs: if manner.ahead {
-                needs(records)
-            } else {
-                HashMap::new()
-            },
-            configurations: manner.configurations,
+            needs: needs(records),
+            configurations: limits.configurations,
         }
     }
 
@@ -155,10 +141,10 @@ impl<'a> Search<'a> {
             }
             match self.after_return(alive, column) {
                 Some(next) => alive = next,
-                None => return end(Verdict::Undecided(index), configurations_max, cuts),
+                None => return end(Verdict::Undecided, configurations_max, cuts),
             }
             if alive.is_empty() {
-                return end(Verdict::Violation(index), configurations_max, cuts);
+                return end(Verdict::Violation, configurations_max, cuts);
             }
             configurations_max = configurations_max.max(alive.len());
             pending -= 1;
@@ -188,7 +174,7 @@ impl<'a> Search<'a> {
                 let Some(index) = self.columns[other].next(configuration.done[other]) else {
                     continue;
                 };
-                self.model.step(&configuration.state, index, &mut |state| {
+                let mut follow = |state| {
                     let mut next = Configuration {
                         done: configuration.done.clone(),
                         state,
@@ -206,7 +192,15 @@ impl<'a> Search<'a> {
                         seen.insert(next.clone());
                         open.push(next);
                     }
-                });
+                };
+                // It may have happened before everything here. That matters when it returns, and to what follows it.
+                let last = self.columns[other]
+                    .next(configuration.done[other] + 1)
+                    .is_none();
+                if self.records[index].begun_before && (other == column || !last) {
+                    follow(configuration.state.clone());
+                }
+                self.model.step(&configuration.state, index, &mut follow);
             }
             if seen.len() + done.len() > self.configurations {
                 return None;
@@ -222,9 +216,6 @@ impl<'a> Search<'a> {
 
     /// Whether a value is gone that a record not yet done has to see.
     fn has_lost(&self, before: &State, next: &Configuration) -> bool {
-        if self.needs.is_empty() {
-            return false;
-        }
         let changes = before.iter().zip(&next.state).enumerate();
         changes.into_iter().any(|(key, (old, new))| {
             let KeyState::Present { value: old, .. } = old else {

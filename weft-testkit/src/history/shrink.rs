@@ -6,6 +6,7 @@
 
 use std::collections::HashSet;
 use std::fmt;
+use std::time::{Duration, Instant};
 
 use super::check::Limits;
 use super::model::{KeyState, block, values_seen_by_key, values_written};
@@ -14,6 +15,11 @@ use super::search::{Verdict, search};
 
 /// Keys up to which every pair is tried alone.
 const PAIRS_OF_KEYS_MAX: usize = 8;
+
+/// Configurations of one search while shrinking: what needs more is not worth its simplicity.
+const CONFIGURATIONS: usize = 20_000;
+/// After so long the least that was found so far will do.
+const TIME: Duration = Duration::from_secs(20);
 
 /// The least of a history that still fails.
 #[derive(Clone, Debug)]
@@ -51,12 +57,17 @@ impl fmt::Display for Excerpt {
     }
 }
 
-/// The moment at which a part that fails does so: when the record returns that has no place. [`NEVER`] if that is too hard.
+/// The moment at which a part that fails does so: when the record returns that has no place.
 pub fn end(part: &[Record], keys: usize, limits: Limits) -> u64 {
-    match search(part, keys, KeyState::Missing, limits.manner(false)).verdict {
-        Verdict::Violation(at) => part[at].returned_ns,
-        _ => NEVER,
-    }
+    let mut ends: Vec<u64> = part.iter().map(|record| record.returned_ns).collect();
+    ends.sort_unstable();
+    ends.dedup();
+    // The later the end, the more has to be explained: from some end on it fails.
+    let at = ends.partition_point(|end| {
+        let verdict = search(&until(part, *end), keys, KeyState::Missing, limits).verdict;
+        verdict != Verdict::Violation
+    });
+    ends.get(at).copied().unwrap_or(NEVER)
 }
 
 /// Shrinks a part that has failed by the moment `end`. The part's keys are numbers from 0; `names` are those shown.
@@ -65,7 +76,11 @@ pub fn shrink(part: &[Record], names: &[Key], end: u64, limits: Limits) -> Excer
         records: until(part, end),
         keys: (0..names.len() as Key).collect(),
         start: KeyState::Missing,
-        limits,
+        limits: Limits {
+            configurations: limits.configurations.min(CONFIGURATIONS),
+            ..limits
+        },
+        until: Instant::now() + TIME,
     };
     least.fewer_keys();
     least.later();
@@ -96,31 +111,23 @@ struct Part {
     keys: Vec<Key>,
     start: KeyState,
     limits: Limits,
+    /// When shrinking ends.
+    until: Instant,
 }
 
 impl Part {
     fn fails(&self, records: &[Record], keys: &[Key], start: KeyState) -> bool {
-        self.failing(records, keys, start, true).is_some()
-    }
-
-    /// The record that has no place, if there is one.
-    fn failing(
-        &self,
-        records: &[Record],
-        keys: &[Key],
-        start: KeyState,
-        ahead: bool,
-    ) -> Option<usize> {
+        if Instant::now() > self.until {
+            return false;
+        }
         let number = |key: Key| keys.binary_search(&key).ok().map(|number| number as Key);
         let renamed: Option<Vec<Record>> = records
             .iter()
             .map(|record| record.with_keys(number))
             .collect();
-        let outcome = search(&renamed?, keys.len(), start, self.limits.manner(ahead));
-        match outcome.verdict {
-            Verdict::Violation(at) => Some(at),
-            _ => None,
-        }
+        renamed.is_some_and(|records| {
+            search(&records, keys.len(), start, self.limits).verdict == Verdict::Violation
+        })
     }
 
     fn through(&self, keys: &[Key]) -> Vec<Record> {
@@ -256,14 +263,12 @@ impl Part {
     }
 
     fn show(mut self, names: &[Key]) -> Excerpt {
-        let failing = |ahead| self.failing(&self.records, &self.keys, self.start, ahead);
-        let failing = failing(false).or_else(|| failing(true));
-        let failed = failing.map(|at| self.records[at].clone());
         self.records.sort_by_key(|record| record.invoked_ns);
-        let at = self
-            .records
-            .iter()
-            .position(|record| Some(record) == failed.as_ref());
+        // Without it, and with it still under way, there is an order.
+        let returned = self.records.iter().enumerate();
+        let returned = returned.filter(|(_, record)| record.returned_ns != NEVER);
+        let at = returned.max_by_key(|(_, record)| record.returned_ns);
+        let at = at.map(|(index, _)| index);
         let name = |key: Key| names.get(usize::from(key)).copied();
         Excerpt {
             records: self
