@@ -46,7 +46,11 @@ mod on {
         STATE.with(|state| {
             if state.get() == 0 {
                 let seed = SEED.get().copied().flatten().unwrap_or(0);
-                state.set(seed ^ THREADS.fetch_add(1, Relaxed).wrapping_mul(0x9e37_79b9_7f4a_7c15));
+                state.set(
+                    seed ^ THREADS
+                        .fetch_add(1, Relaxed)
+                        .wrapping_mul(0x9e37_79b9_7f4a_7c15),
+                );
             }
             let next = state.get().wrapping_add(0x9e37_79b9_7f4a_7c15);
             state.set(next);

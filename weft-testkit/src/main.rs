@@ -27,8 +27,8 @@ use weft_testkit::throughput::{self, Contender};
 
 mod arguments;
 mod contest;
-mod measuring;
 mod histories;
+mod measuring;
 
 use arguments::Arguments;
 use contest::Contest;

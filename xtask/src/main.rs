@@ -15,12 +15,12 @@ use std::process::ExitCode;
 const USAGE: &str = "\
 cargo xtask TASK
 
-  ci                 everything that CI runs: format, tidy, lints, build, unit tests, cases, differential runs, clients
+  ci                 everything that CI runs: format, tidy, lints, build, unit tests, cases, differential runs, histories, clients
   test               build and all tests, with what can be had on this machine
   tidy               layering, names, headers, unsafe, stale pages
   pages              write the pages under docs/ that are made from tables
   bench [NAME]       the crates' benchmarks, then throughput against the reference
-  soak [MINUTES]     random differential runs with ever new seeds, then the fuzz targets, for so long each (10)
+  soak [MINUTES]     differential runs and concurrent histories with ever new seeds, then the fuzz targets, for so long each (10)
 ";
 
 fn main() -> ExitCode {

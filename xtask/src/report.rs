@@ -8,8 +8,16 @@ use crate::stage::{Counts, Outcome};
 const BUDGETS: &[(&str, &[&str], u64)] = &[
     (
         "build",
-        &["format", "tidy", "lints", "build", "pages", "build tests"],
-        8 * 60,
+        &[
+            "format",
+            "tidy",
+            "lints",
+            "paused server",
+            "build",
+            "pages",
+            "build tests",
+        ],
+        9 * 60,
     ),
     ("unit", &["unit", "loom"], 5 * 60),
     (
@@ -23,6 +31,7 @@ const BUDGETS: &[(&str, &[&str], u64)] = &[
         ],
         6 * 60,
     ),
+    ("histories", &["histories"], 2 * 60),
     ("clients", &["clients"], 3 * 60),
 ];
 

@@ -12,8 +12,21 @@ use crate::tidy;
 const PROFILE: &str = "ci";
 /// Random requests per family and door in every CI run.
 const REQUESTS_PER_FAMILY: &str = "10000";
+/// What concurrent histories are recorded from in every CI run: seconds of load, the driver, and how the server is told to
+/// behave.
+const HISTORIES: &[(&str, &str, &[&str])] = &[
+    ("12", "auto", &["--migrate"]),
+    ("12", "epoll", &["--migrate"]),
+    ("12", "auto", &["--pauses", "1"]),
+    ("12", "epoll", &["--pauses", "2", "--migrate"]),
+    ("8", "auto", &["--pauses", "3", "--break-latch", "20"]),
+];
+/// The server that pauses at random at latches and gates.
+const PAUSED: &str = "weft-server-paused";
 /// Requests per family of one pass of a soak.
 const SOAK_REQUESTS_PER_FAMILY: &str = "100000";
+/// Seconds of load for each kind of concurrent history in one pass of a soak.
+const SOAK_SECONDS: &str = "60";
 
 /// The root of the checkout.
 pub(crate) fn root() -> PathBuf {
@@ -79,15 +92,7 @@ const DRIVERS: [&str; 2] = ["auto", "epoll"];
 
 /// Build, unit tests, cases, random runs, clients. Nothing that follows the build makes sense without it.
 fn tests(report: &mut Report) {
-    let build = [
-        "build",
-        "--workspace",
-        "--bins",
-        "--profile",
-        PROFILE,
-        "--quiet",
-    ];
-    if !report.add(stage::run("build", &mut cargo(&build))) {
+    if !build(report) {
         return;
     }
     report.add(stage::run("pages", &mut kit(&["pages", "--check"])));
@@ -114,6 +119,9 @@ fn tests(report: &mut Report) {
             report.add(stage::run(name, &mut kit));
         }
     }
+    for (seconds, driver, manner) in HISTORIES {
+        report.add(histories(seconds, driver, "1", manner));
+    }
     // Whether the measuring tools work, not what they measure: one round has no interval, and any rise is allowed.
     let threads = "threads --io-threads 2 --connections 4 --pipeline 16 --keys 1000 --window 0.1 --max-rounds 1";
     let fairness = "fairness --keys 1000 --window 0.3 --rounds 1 --bound-ms 60000";
@@ -123,6 +131,34 @@ fn tests(report: &mut Report) {
     }
 }
 
+/// All programs, and before them the server that pauses, which is kept under another name.
+fn build(report: &mut Report) -> bool {
+    let mut paused = cargo(&["build", "--package", "weft-server", "--features", "pauses"]);
+    paused.args(["--profile", PROFILE, "--quiet"]);
+    let built = report.add(stage::run("paused server", &mut paused));
+    let folder = target().join(PROFILE);
+    let kept = built && std::fs::copy(folder.join("weft-server"), folder.join(PAUSED)).is_ok();
+    if built && !kept {
+        println!("cannot copy {}", folder.join("weft-server").display());
+    }
+    let mut all = cargo(&["build", "--workspace", "--bins", "--profile", PROFILE]);
+    report.add(stage::run("build", all.arg("--quiet"))) && kept
+}
+
+/// Concurrent histories of four active workers; the server that pauses is the subject where pauses are asked for.
+fn histories(seconds: &str, driver: &str, seed: &str, manner: &[&str]) -> Outcome {
+    let mut command = kit(&["histories", "--seconds", seconds, "--seed", seed]);
+    command.args(["--workers", "4", "--subject-arg", "--io-driver"]);
+    command.args(["--subject-arg", driver]).args(manner);
+    if manner.contains(&"--pauses") {
+        let subject = target().join(PROFILE).join(PAUSED);
+        command.arg("--subject").arg(subject);
+    }
+    stage::run("histories", &mut command)
+}
+
+/// Unit and integration tests of all crates, by nextest where it is installed; `build` only compiles them.
+fn unit(build: bool) -> Command {
 const WORKSPACE: &[&str] = &["--workspace"];
 
 /// Unit and integration tests of `scope`, by nextest where it is installed; `build` only compiles them.
@@ -229,10 +265,7 @@ pub(crate) fn bench(names: &[&str]) -> bool {
 
 pub(crate) fn soak(minutes: u64) -> bool {
     let mut report = Report::new(true);
-    if !report.add(stage::run(
-        "build",
-        &mut cargo(&["build", "--workspace", "--bins", "--profile", PROFILE]),
-    )) {
+    if !build(&mut report) {
         return report.finish();
     }
     let end = Instant::now() + std::time::Duration::from_secs(minutes * 60);
@@ -249,6 +282,11 @@ pub(crate) fn soak(minutes: u64) -> bool {
             &seed.to_string(),
         ];
         report.add(stage::run("differential", &mut kit(&arguments)));
+        for (_, driver, manner) in HISTORIES {
+            if !manner.contains(&"--break-latch") {
+                report.add(histories(SOAK_SECONDS, driver, &seed.to_string(), manner));
+            }
+        }
         seed += 1;
     }
     fuzz(minutes, &mut report);

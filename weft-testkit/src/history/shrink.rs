@@ -82,12 +82,25 @@ pub fn shrink(part: &[Record], names: &[Key], end: u64, limits: Limits) -> Excer
         },
         until: Instant::now() + TIME,
     };
+    if let Some(pair) = least.contradiction() {
+        least.records = pair;
+        least.start = KeyState::Unknown;
+        return least.show(names);
+    }
     least.fewer_keys();
     least.later();
     least.fewer_records();
     least.later();
     least.fewer_records();
     least.show(names)
+}
+
+/// The values that a record took away by counting on or by setting anew what it saw.
+fn values_consumed(record: &Record) -> Vec<(Key, i64)> {
+    match record.operation {
+        Operation::Increment(_) | Operation::Set { get: true, .. } => values_seen_by_key(record),
+        _ => Vec::new(),
+    }
 }
 
 /// What had begun by then; what had not returned by then has to be explained by what came later, and may be left open.
@@ -128,6 +141,38 @@ impl Part {
         renamed.is_some_and(|records| {
             search(&records, keys.len(), start, self.limits).verdict == Verdict::Violation
         })
+    }
+
+    /// Two records that exclude each other whatever happened around them: both took the same value away, or one saw it,
+    /// or what was counted on to it, after the other had taken it away.
+    fn contradiction(&self) -> Option<Vec<Record>> {
+        if !self.values_are_unique() {
+            return None;
+        }
+        let mut found: Option<(u64, [usize; 2])> = None;
+        for (one, consumer) in self.records.iter().enumerate() {
+            let consumed = values_consumed(consumer);
+            // Counting up from a missing key begins anew every time.
+            let consumed = consumed.into_iter().filter(|(_, value)| block(*value) != 0);
+            for (key, value) in consumed {
+                for (other, seer) in self.records.iter().enumerate() {
+                    let end = consumer.returned_ns.max(seer.returned_ns);
+                    let excludes = if consumer.returned_ns < seer.invoked_ns {
+                        let seen = values_seen_by_key(seer);
+                        seen.into_iter().any(|(seen_key, seen)| {
+                            seen_key == key && block(seen) == block(value) && seen <= value
+                        })
+                    } else {
+                        values_consumed(seer).contains(&(key, value))
+                    };
+                    let earlier = found.is_none_or(|(earliest, _)| end < earliest);
+                    if one != other && excludes && end != NEVER && earlier {
+                        found = Some((end, [one, other]));
+                    }
+                }
+            }
+        }
+        found.map(|(_, pair)| pair.map(|index| self.records[index].clone()).to_vec())
     }
 
     fn through(&self, keys: &[Key]) -> Vec<Record> {
