@@ -23,7 +23,7 @@ mod on {
     use std::time::Duration;
 
     /// One place in so many is paused at.
-    const PAUSED: u64 = 24;
+    const PAUSED: u64 = 12;
     /// The longest sleep, in microseconds.
     const SLEEP_US_MAX: u64 = 200;
     /// The longest spin, in turns of a loop.

@@ -93,7 +93,7 @@ pub const SHAPES: &[Shape] = &[
     },
     Shape {
         name: "registers",
-        groups: 8,
+        groups: 3,
         keys: 2,
         weights: &[
             (Kind::Get, 35),
@@ -108,7 +108,7 @@ pub const SHAPES: &[Shape] = &[
     },
     Shape {
         name: "pairs",
-        groups: 7,
+        groups: 5,
         keys: 3,
         weights: &[
             (Kind::GetMany, 45),
@@ -123,7 +123,7 @@ pub const SHAPES: &[Shape] = &[
     },
     Shape {
         name: "pipelines",
-        groups: 12,
+        groups: 5,
         keys: 3,
         pipeline: 12,
         operations: 120,
@@ -141,7 +141,7 @@ pub const SHAPES: &[Shape] = &[
     },
     Shape {
         name: "expiry",
-        groups: 10,
+        groups: 6,
         keys: 2,
         operations: 60,
         expire_ms: 25,
@@ -161,7 +161,7 @@ pub const SHAPES: &[Shape] = &[
     },
     Shape {
         name: "flushes",
-        groups: 8,
+        groups: 6,
         keys: 3,
         operations: 60,
         weights: &[
@@ -193,7 +193,7 @@ pub const SHAPES: &[Shape] = &[
     },
     Shape {
         name: "long values",
-        groups: 8,
+        groups: 4,
         keys: 2,
         text: Text::Padded,
         weights: &[
@@ -208,7 +208,7 @@ pub const SHAPES: &[Shape] = &[
     },
     Shape {
         name: "deaths",
-        groups: 10,
+        groups: 6,
         keys: 2,
         pipeline: 3,
         deaths: 40,
