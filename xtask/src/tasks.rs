@@ -157,8 +157,6 @@ fn histories(seconds: &str, driver: &str, seed: &str, manner: &[&str]) -> Outcom
     stage::run("histories", &mut command)
 }
 
-/// Unit and integration tests of all crates, by nextest where it is installed; `build` only compiles them.
-fn unit(build: bool) -> Command {
 const WORKSPACE: &[&str] = &["--workspace"];
 
 /// Unit and integration tests of `scope`, by nextest where it is installed; `build` only compiles them.
