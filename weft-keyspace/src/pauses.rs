@@ -23,7 +23,7 @@ mod on {
     use std::time::Duration;
 
     /// One place in so many is paused at.
-    const PAUSED: u64 = 12;
+    const PAUSED: u64 = 20;
     /// The longest sleep, in microseconds.
     const SLEEP_US_MAX: u64 = 200;
     /// The longest spin, in turns of a loop.
@@ -66,7 +66,7 @@ mod on {
             return;
         }
         let drawn = random();
-        if drawn % PAUSED != 0 {
+        if !drawn.is_multiple_of(PAUSED) {
             return;
         }
         let length = drawn >> 32;

@@ -93,16 +93,16 @@ pub const SHAPES: &[Shape] = &[
     },
     Shape {
         name: "registers",
-        groups: 3,
+        groups: 6,
         keys: 2,
         weights: &[
             (Kind::Get, 35),
-            (Kind::Set, 10),
-            (Kind::SetGet, 15),
-            (Kind::SetIfMissing, 10),
-            (Kind::Increment, 10),
-            (Kind::Delete, 15),
-            (Kind::Exists, 5),
+            (Kind::Set, 5),
+            (Kind::SetGet, 20),
+            (Kind::SetIfMissing, 8),
+            (Kind::Increment, 20),
+            (Kind::Delete, 8),
+            (Kind::Exists, 4),
         ],
         ..Shape::PLAIN
     },
@@ -123,7 +123,7 @@ pub const SHAPES: &[Shape] = &[
     },
     Shape {
         name: "pipelines",
-        groups: 5,
+        groups: 9,
         keys: 3,
         pipeline: 12,
         operations: 120,
@@ -161,7 +161,7 @@ pub const SHAPES: &[Shape] = &[
     },
     Shape {
         name: "flushes",
-        groups: 6,
+        groups: 8,
         keys: 3,
         operations: 60,
         weights: &[

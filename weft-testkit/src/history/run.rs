@@ -26,7 +26,7 @@ const SLOW: Duration = Duration::from_secs(1);
 pub struct Plan {
     /// Connections under load.
     pub connections: usize,
-    /// No episode begins after so long.
+    /// No episode begins after so long, once every shape of load has had its turn.
     pub time: Duration,
     /// Episodes at most.
     pub episodes: usize,
@@ -81,10 +81,12 @@ pub fn run(address: (String, u16), plan: &Plan) -> Result<Summary, KitError> {
         _ => None,
     };
     let chosen = |name: &str| plan.shape.as_deref().is_none_or(|part| name.contains(part));
+    let kinds = SHAPES.iter().filter(|shape| chosen(shape.name)).count();
     let shapes = SHAPES.iter().filter(|shape| chosen(shape.name)).cycle();
     let start = Instant::now();
     for (number, shape) in shapes.take(plan.episodes).enumerate() {
-        if start.elapsed() > plan.time {
+        // Every shape has its turn, however slow the server is.
+        if start.elapsed() > plan.time && number >= kinds {
             break;
         }
         // Nobody is active, so that everything begins without keys.
