@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use weft_keyspace::{Dropped, Garbage, Keyspace, Options};
 
+use crate::access::AccessRule;
 use crate::action::{Action, Host, Waste};
 use crate::command::CommandTable;
 use crate::commands;
@@ -229,6 +230,7 @@ pub struct WorkerState {
     statistics: Arc<WorkerStatistics>,
     settings: Arc<Settings>,
     settings_generation: u64,
+    access_rule: AccessRule,
     log: UnitLog,
     /// Batches not in use.
     #[allow(
@@ -248,11 +250,14 @@ impl WorkerState {
     /// Worker number `id`, counted from 0 and below [`WORKERS_MAX`]. No two workers have the same at a time.
     #[must_use]
     pub fn new(engine: &Engine, id: usize, seed: u64) -> Self {
+        let settings_generation = engine.config_generation.load(Ordering::Acquire);
+        let settings = Arc::clone(engine.config().settings());
         Self {
             id,
             statistics: engine.join(id),
-            settings: Arc::clone(engine.config().settings()),
-            settings_generation: engine.config_generation.load(Ordering::Acquire),
+            access_rule: AccessRule::of(&settings),
+            settings,
+            settings_generation,
             log: UnitLog::default(),
             batches: Vec::new(),
             expiry: ExpiryCursor::default(),
@@ -285,6 +290,7 @@ impl WorkerState {
         let generation = engine.config_generation.load(Ordering::Acquire);
         if generation != self.settings_generation {
             self.settings = Arc::clone(engine.config().settings());
+            self.access_rule = AccessRule::of(&self.settings);
             self.settings_generation = generation;
         }
     }
@@ -318,8 +324,16 @@ impl WorkerState {
         self.batches.push(batch);
     }
 
+    /// How uses of keys are kept.
+    #[must_use]
+    pub const fn access_rule(&self) -> AccessRule {
+        self.access_rule
+    }
+
     pub(crate) fn take_log(&mut self) -> UnitLog {
-        std::mem::take(&mut self.log)
+        let mut log = std::mem::take(&mut self.log);
+        log.set_access_rule(self.access_rule);
+        log
     }
 
     pub(crate) fn put_log(&mut self, log: UnitLog) {

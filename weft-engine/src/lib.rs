@@ -4,6 +4,7 @@
 //! else it wants done goes out as an action.
 #![forbid(unsafe_code)]
 
+pub mod access;
 pub mod action;
 pub mod client;
 pub mod clock;

@@ -3,6 +3,7 @@
 mod client;
 mod config;
 mod connection;
+mod copying;
 mod counters;
 mod database;
 mod debug;
@@ -30,6 +31,7 @@ pub const FAMILIES: &[&[CommandRow]] = &[
     ranges::ROWS,
     lcs::ROWS,
     keys::ROWS,
+    copying::ROWS,
     object::ROWS,
     expire::ROWS,
     scan::ROWS,

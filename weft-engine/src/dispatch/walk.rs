@@ -58,6 +58,37 @@ impl Unit<'_> {
         0
     }
 
+    /// Calls `each` with the names of all live keys of the database, at one point in time. Only in a command that runs
+    /// exclusively.
+    pub fn each_key(&self, mut each: impl FnMut(&[u8])) {
+        let keyspace = &self.engine().keyspace;
+        let (database, now) = (self.database(), self.now_ms());
+        let mut next = 0;
+        while let Some(shard) = keyspace.next_nonempty(database, next) {
+            let latched = self.shard_alone(shard);
+            let mut from = Some(keyspace.shard_start(shard));
+            while let Some(position) = from {
+                from = latched.scan(database, position, usize::MAX, |entry| {
+                    if entry.deadline().is_none_or(|deadline| deadline > now) {
+                        each(entry.key());
+                    }
+                });
+            }
+            next = shard + 1;
+        }
+    }
+
+    /// Whether the database has a live key of this name. Only in a command that runs exclusively.
+    pub fn has_key(&self, name: &[u8]) -> bool {
+        let keyspace = &self.engine().keyspace;
+        let position = keyspace.position(name);
+        let latched = self.shard_alone(keyspace.shard_of(position));
+        let now = self.now_ms();
+        latched
+            .find(self.database(), position, name)
+            .is_some_and(|entry| entry.deadline().is_none_or(|deadline| deadline > now))
+    }
+
     /// The name of a live key, each as likely as the others; none if there is none.
     pub fn random_key(&mut self, random: &mut fastrand::Rng) -> Option<Box<[u8]>> {
         /// With nothing but overdue keys left, the search ends after so many tries.
