@@ -12,6 +12,7 @@ use crate::commands;
 use crate::config::{Config, Settings};
 use crate::dispatch::{Batch, Change, ExpiryCursor, UnitLog};
 use crate::journal::Journal;
+use crate::memory::Watermarks;
 use crate::statistics::{Totals, WorkerStatistics};
 
 /// The keyspace, the commands, the configuration and the journal of one server.
@@ -28,6 +29,7 @@ pub struct Engine {
     pub identity: Identity,
     /// Whether overdue keys are removed although nobody asks for them.
     pub active_expiry: AtomicBool,
+    pub(crate) watermarks: Watermarks,
     config: Mutex<Config>,
     config_generation: AtomicU64,
     listeners: AtomicU32,
@@ -118,8 +120,10 @@ impl Engine {
         } else {
             Listeners::NONE
         };
+        let keyspace = Keyspace::new(options);
         Self {
-            keyspace: Keyspace::new(options),
+            watermarks: Watermarks::begin(&*parts.host, &keyspace),
+            keyspace,
             commands: CommandTable::new(commands::FAMILIES),
             journal: Arc::new(Journal::new(WORKERS_MAX)),
             host: parts.host,

@@ -17,6 +17,7 @@ pub mod engine;
 pub mod error;
 pub mod identity;
 pub mod journal;
+pub mod memory;
 pub mod output_watch;
 pub mod session;
 pub mod statistics;

@@ -377,6 +377,13 @@ impl Shard {
         self.databases.memory()
     }
 
+    /// Memory of this shard's part of a database.
+    pub fn database_memory(&self, db: usize) -> Memory {
+        self.databases
+            .table(db)
+            .map_or_else(Memory::default, Table::memory)
+    }
+
     /// Checks all invariants of a database here: for tests.
     ///
     /// # Panics

@@ -159,7 +159,7 @@ fn r#move(cx: &mut Context<'_, '_>) -> Result<(), CommandError> {
     if target == cx.unit.database() {
         return Err(SAME_OBJECT);
     }
-    let taken =
+    let occupied =
         cx.unit.peek(key).is_some() && cx.unit.in_database(target, |unit| unit.peek(key).is_some());
     let Some((entry, raw)) = (!occupied).then(|| take(cx, key)).flatten() else {
         cx.reply.integer(0);

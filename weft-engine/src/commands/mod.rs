@@ -12,6 +12,7 @@ mod info;
 mod introspection;
 mod keys;
 mod lcs;
+mod memory;
 mod object;
 mod options;
 mod ranges;
@@ -33,6 +34,7 @@ pub const FAMILIES: &[&[CommandRow]] = &[
     keys::ROWS,
     copying::ROWS,
     object::ROWS,
+    memory::ROWS,
     expire::ROWS,
     scan::ROWS,
     database::ROWS,

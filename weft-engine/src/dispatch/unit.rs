@@ -95,7 +95,7 @@ pub struct Unit<'k> {
     now: Cell<Option<u64>>,
     /// The second that uses of keys are noted with: read once a batch, which is exact enough.
     used_at_s: Cell<Option<u64>>,
-    /// A key of the command was looked up: writing it is then no second use.
+    /// A key of the command was looked up in order to be written.
     looked: Cell<bool>,
     /// Uses leave no trace.
     traceless: bool,
@@ -132,6 +132,11 @@ impl<'k> Unit<'k> {
         self.looked.set(false);
         self.traceless = false;
         self.listeners = self.engine.listeners();
+    }
+
+    /// From now on uses of keys are kept by this rule.
+    pub fn set_access_rule(&mut self, rule: AccessRule) {
+        self.log.set_access_rule(rule);
     }
 
     /// Whether uses of keys by this command leave no trace in their idle time and frequency (CLIENT NO-TOUCH).
@@ -246,7 +251,11 @@ impl<'k> Unit<'k> {
 
     /// The key's live entry, used and counted as a hit or a miss: for commands that read values.
     pub fn read(&self, key: Key<'_>) -> Option<Entry<'_>> {
-        self.count(self.peek(key))
+        let entry = self.look(key);
+        if let Some(entry) = entry {
+            self.note_use(entry);
+        }
+        self.count(entry)
     }
 
     /// The key's live entry, counted but not used: for commands that ask about a key and not for its value.
@@ -254,14 +263,21 @@ impl<'k> Unit<'k> {
         self.count(self.look(key))
     }
 
-    /// The key's live entry, used but not counted: for commands that will write.
+    /// The key's live entry, used but not counted: for commands that will write. Writing it is then no second use.
     pub fn peek(&self, key: Key<'_>) -> Option<Entry<'_>> {
         let entry = self.look(key)?;
-        if !self.traceless {
-            entry.set_access(self.used(entry.access()));
-            self.looked.set(true);
-        }
+        self.note_use(entry);
+        self.looked.set(true);
         Some(entry)
+    }
+
+    fn note_use(&self, entry: Entry<'_>) {
+        if !self.traceless {
+            let bits = entry.access();
+            let chance = || chance(&self.log.chance);
+            let rule = self.log.access_rule;
+            entry.set_access(rule.used(bits, self.used_at_s(), chance));
+        }
     }
 
     fn count<'e>(&self, entry: Option<Entry<'e>>) -> Option<Entry<'e>> {
@@ -272,13 +288,6 @@ impl<'k> Unit<'k> {
         };
         counter.set(counter.get() + 1);
         entry
-    }
-
-    /// The access bits of a key that is used now.
-    fn used(&self, bits: u32) -> u32 {
-        self.log
-            .access_rule
-            .used(bits, self.used_at_s(), || chance(&self.log.chance))
     }
 
     fn used_at_s(&self) -> u64 {
