@@ -2,6 +2,7 @@
 
 use std::io;
 use std::path::Path;
+use std::time::Duration;
 
 use weft_keyspace::{Dropped, Garbage};
 
@@ -68,6 +69,9 @@ pub trait Host: Send + Sync {
 
     /// Frees large values.
     fn reap(&self, waste: Waste);
+
+    /// Stops the calling thread for so long: DEBUG SLEEP.
+    fn sleep(&self, _: Duration) {}
 
     /// What the general allocator holds.
     fn allocator(&self) -> AllocatorFacts {

@@ -154,6 +154,10 @@ impl Host for ServerHost {
         self.reaper.take(waste);
     }
 
+    fn sleep(&self, duration: Duration) {
+        std::thread::sleep(duration);
+    }
+
     fn allocator(&self) -> AllocatorFacts {
         allocator::facts()
     }

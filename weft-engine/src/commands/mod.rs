@@ -12,6 +12,7 @@ mod info;
 mod introspection;
 mod keys;
 mod lcs;
+mod lolwut;
 mod memory;
 mod object;
 mod options;
@@ -42,6 +43,7 @@ pub const FAMILIES: &[&[CommandRow]] = &[
     client::ROWS,
     server::ROWS,
     debug::ROWS,
+    lolwut::ROWS,
     info::ROWS,
     config::ROWS,
     introspection::ROWS,

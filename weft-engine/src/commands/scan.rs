@@ -64,7 +64,7 @@ fn keys(cx: &mut Context<'_, '_>) -> Result<(), CommandError> {
         // The bare star stands for everything; as a pattern it would miss the empty key.
         cx.unit.each_key(|name| names.push(name));
     } else if let Some(name) = glob::is_literal(pattern) {
-        if cx.unit.has_key(&name) {
+        if cx.unit.look_alone(&name, |_| ()).is_some() {
             names.push(&name);
         }
     } else {

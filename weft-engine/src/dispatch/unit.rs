@@ -271,6 +271,11 @@ impl<'k> Unit<'k> {
         Some(entry)
     }
 
+    /// The access bits of a key that is made now.
+    pub(super) fn birth(&self) -> u32 {
+        self.log.access_rule.birth(self.used_at_s())
+    }
+
     fn note_use(&self, entry: Entry<'_>) {
         if !self.traceless {
             let bits = entry.access();
@@ -530,10 +535,10 @@ impl<'k> Unit<'k> {
         }
     }
 
-    /// One shard of all, for a command that runs exclusively.
-    pub(super) fn shard_alone(&self, shard: usize) -> Latched<'_> {
+    /// The whole keyspace, for a command that runs exclusively.
+    pub(super) fn alone(&self) -> &Exclusive<'k> {
         match &self.access {
-            Access::All(all) => all.shard_mut(shard),
+            Access::All(all) => all,
             _ => unreachable!("only commands that run exclusively look at all shards"),
         }
     }
