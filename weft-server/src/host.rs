@@ -7,6 +7,7 @@ use std::os::unix::ffi::OsStringExt;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::mpsc::{Sender, channel};
+use std::time::Duration;
 
 use weft_engine::action::{AllocatorFacts, Host, ProcessFacts, Waste};
 use weft_engine::config::{Change, ParameterId, SetError, Settings};
