@@ -2,6 +2,7 @@
 
 use std::io;
 use std::path::Path;
+use std::time::Duration;
 
 use weft_keyspace::{Dropped, Garbage};
 
@@ -69,8 +70,35 @@ pub trait Host: Send + Sync {
     /// Frees large values.
     fn reap(&self, waste: Waste);
 
+    /// Stops the calling thread for so long: DEBUG SLEEP.
+    fn sleep(&self, _: Duration) {}
+
+    /// What the general allocator holds.
+    fn allocator(&self) -> AllocatorFacts {
+        AllocatorFacts::default()
+    }
+
+    /// What the general allocator tells of itself, many lines of text.
+    fn allocator_report(&self) -> String {
+        "The allocator keeps no statistics".to_owned()
+    }
+
+    /// Gives memory that the general allocator holds for nobody to the system.
+    fn purge_allocator(&self) {}
+
     /// What is known of the process.
     fn process(&self) -> ProcessFacts;
+}
+
+/// What the general allocator holds, in bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct AllocatorFacts {
+    /// Allocated and not freed.
+    pub allocated: u64,
+    /// Pages with something allocated in them.
+    pub active: u64,
+    /// Pages that the system backs with memory.
+    pub resident: u64,
 }
 
 /// Facts about the process, for INFO.

@@ -3,7 +3,7 @@
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use weft_data::number;
-use weft_keyspace::{Entry, ValueRef};
+use weft_keyspace::{Entry, Exclusive, ValueRef};
 
 use crate::engine::Engine;
 
@@ -12,32 +12,55 @@ use crate::engine::Engine;
 #[must_use]
 pub fn digest(engine: &Engine, worker: usize) -> u64 {
     let alone = engine.keyspace.exclusive(worker);
-    let mut sum = 0_u64;
+    let [sum] = of_all(&alone, [0]);
+    sum
+}
+
+/// As many such digests as there are seeds, independent of each other; 0 for no keys.
+pub(crate) fn of_all<const N: usize>(alone: &Exclusive<'_>, seeds: [u64; N]) -> [u64; N] {
+    let keyspace = alone.keyspace();
+    let mut sums = [0_u64; N];
     for shard in alone.shards() {
-        for database in 0..engine.keyspace.databases() {
+        for database in 0..keyspace.databases() {
             if shard.len(database) == 0 {
                 continue;
             }
-            let mut from = Some(engine.keyspace.shard_start(shard.index()));
+            let mut from = Some(keyspace.shard_start(shard.index()));
             while let Some(position) = from {
                 from = shard.scan(database, position, usize::MAX, |entry| {
-                    sum = sum.wrapping_add(entry_digest(database, &entry));
+                    for (sum, seed) in sums.iter_mut().zip(seeds) {
+                        *sum = sum.wrapping_add(of_entry(seed, database, &entry));
+                    }
                 });
             }
         }
     }
-    sum
+    sums
 }
 
-fn entry_digest(database: usize, entry: &Entry<'_>) -> u64 {
+fn of_entry(seed: u64, database: usize, entry: &Entry<'_>) -> u64 {
     let mut hasher = DefaultHasher::new();
+    seed.hash(&mut hasher);
     database.hash(&mut hasher);
     entry.key().hash(&mut hasher);
     entry.deadline().hash(&mut hasher);
-    match entry.value() {
-        ValueRef::Int(value) => number::format_i64(value).as_bytes().hash(&mut hasher),
-        ValueRef::Bytes(bytes) => bytes.hash(&mut hasher),
-        ValueRef::Rope(rope) => rope.to_vec().hash(&mut hasher),
-    }
+    hash_value(entry, &mut hasher);
     hasher.finish()
+}
+
+/// The digest of a value and of whether it expires, whatever its key.
+pub(crate) fn of_value(seed: u64, entry: &Entry<'_>) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    seed.hash(&mut hasher);
+    entry.deadline().is_some().hash(&mut hasher);
+    hash_value(entry, &mut hasher);
+    hasher.finish()
+}
+
+fn hash_value(entry: &Entry<'_>, hasher: &mut DefaultHasher) {
+    match entry.value() {
+        ValueRef::Int(value) => number::format_i64(value).as_bytes().hash(hasher),
+        ValueRef::Bytes(bytes) => bytes.hash(hasher),
+        ValueRef::Rope(rope) => rope.to_vec().hash(hasher),
+    }
 }

@@ -5,12 +5,14 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use weft_keyspace::{Dropped, Garbage, Keyspace, Options};
 
+use crate::access::AccessRule;
 use crate::action::{Action, Host, Waste};
 use crate::command::CommandTable;
 use crate::commands;
 use crate::config::{Config, Settings};
 use crate::dispatch::{Batch, Change, ExpiryCursor, UnitLog};
 use crate::journal::Journal;
+use crate::memory::Watermarks;
 use crate::statistics::{Totals, WorkerStatistics};
 
 /// The keyspace, the commands, the configuration and the journal of one server.
@@ -27,6 +29,7 @@ pub struct Engine {
     pub identity: Identity,
     /// Whether overdue keys are removed although nobody asks for them.
     pub active_expiry: AtomicBool,
+    pub(crate) watermarks: Watermarks,
     config: Mutex<Config>,
     config_generation: AtomicU64,
     listeners: AtomicU32,
@@ -117,8 +120,10 @@ impl Engine {
         } else {
             Listeners::NONE
         };
+        let keyspace = Keyspace::new(options);
         Self {
-            keyspace: Keyspace::new(options),
+            watermarks: Watermarks::begin(&*parts.host, &keyspace),
+            keyspace,
             commands: CommandTable::new(commands::FAMILIES),
             journal: Arc::new(Journal::new(WORKERS_MAX)),
             host: parts.host,
@@ -229,6 +234,7 @@ pub struct WorkerState {
     statistics: Arc<WorkerStatistics>,
     settings: Arc<Settings>,
     settings_generation: u64,
+    access_rule: AccessRule,
     log: UnitLog,
     /// Batches not in use.
     #[allow(
@@ -248,11 +254,14 @@ impl WorkerState {
     /// Worker number `id`, counted from 0 and below [`WORKERS_MAX`]. No two workers have the same at a time.
     #[must_use]
     pub fn new(engine: &Engine, id: usize, seed: u64) -> Self {
+        let settings_generation = engine.config_generation.load(Ordering::Acquire);
+        let settings = Arc::clone(engine.config().settings());
         Self {
             id,
             statistics: engine.join(id),
-            settings: Arc::clone(engine.config().settings()),
-            settings_generation: engine.config_generation.load(Ordering::Acquire),
+            access_rule: AccessRule::of(&settings),
+            settings,
+            settings_generation,
             log: UnitLog::default(),
             batches: Vec::new(),
             expiry: ExpiryCursor::default(),
@@ -285,6 +294,7 @@ impl WorkerState {
         let generation = engine.config_generation.load(Ordering::Acquire);
         if generation != self.settings_generation {
             self.settings = Arc::clone(engine.config().settings());
+            self.access_rule = AccessRule::of(&self.settings);
             self.settings_generation = generation;
         }
     }
@@ -318,8 +328,16 @@ impl WorkerState {
         self.batches.push(batch);
     }
 
+    /// How uses of keys are kept.
+    #[must_use]
+    pub const fn access_rule(&self) -> AccessRule {
+        self.access_rule
+    }
+
     pub(crate) fn take_log(&mut self) -> UnitLog {
-        std::mem::take(&mut self.log)
+        let mut log = std::mem::take(&mut self.log);
+        log.set_access_rule(self.access_rule);
+        log
     }
 
     pub(crate) fn put_log(&mut self, log: UnitLog) {

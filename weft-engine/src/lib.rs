@@ -4,6 +4,7 @@
 //! else it wants done goes out as an action.
 #![forbid(unsafe_code)]
 
+pub mod access;
 pub mod action;
 pub mod client;
 pub mod clock;
@@ -16,6 +17,7 @@ pub mod engine;
 pub mod error;
 pub mod identity;
 pub mod journal;
+pub mod memory;
 pub mod output_watch;
 pub mod session;
 pub mod statistics;

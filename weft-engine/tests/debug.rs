@@ -95,3 +95,142 @@ fn active_expiry_can_be_switched_off() {
     local.worker.expire(&local.engine, &local.clock, 100);
     assert_eq!(local.command(&[b"DBSIZE"]), b":0\r\n");
 }
+
+#[test]
+fn an_object_is_described() {
+    let mut local = Local::with_arguments(&["--enable-debug-command", "yes"]);
+    let describe = |local: &mut Local, key: &[u8]| {
+        let reply = local.command(&[b"DEBUG", b"OBJECT", key]);
+        let text = String::from_utf8(reply).unwrap();
+        let (address, rest) = text
+            .strip_prefix("+Value at:0x")
+            .and_then(|rest| rest.split_once(' '))
+            .unwrap_or_else(|| panic!("{text}"));
+        assert!(address.bytes().all(|byte| byte.is_ascii_hexdigit()));
+        rest.trim_end().to_owned()
+    };
+    let access = in_process::START_MS / 1000 % (1 << 24);
+    local.command(&[b"MSET", b"k", b"v", b"n", b"300", b"m", b"99999999999"]);
+    local.clock.advance_ms(3000);
+    for (key, described) in [
+        (b"k", "embstr serializedlength:2"),
+        (b"n", "int serializedlength:3"),
+        (b"m", "int serializedlength:12"),
+    ] {
+        let expected = format!("refcount:1 encoding:{described} lru:{access} lru_seconds_idle:3");
+        assert_eq!(describe(&mut local, key), expected);
+    }
+    local.command(&[b"SET", b"long", &[b'x'; 100]]);
+    assert!(describe(&mut local, b"long").contains("encoding:raw serializedlength:102 "));
+    assert_eq!(
+        local.command(&[b"DEBUG", b"OBJECT", b"nokey"]),
+        b"-ERR no such key\r\n"
+    );
+}
+
+#[test]
+fn keys_are_made_unless_they_exist_and_nobody_is_told() {
+    let mut local = Local::with_arguments(&["--enable-debug-command", "yes"]);
+    let mut reader = local.engine.listen_to_journal(0);
+    local.command(&[b"SET", b"key:1", b"mine"]);
+    reader.read();
+    for (command, reply) in [
+        ("DEBUG POPULATE 3", "+OK"),
+        ("GET key:0", "$7\r\nvalue:0"),
+        ("GET key:1", "$4\r\nmine"),
+        ("DBSIZE", ":3"),
+        ("DEBUG POPULATE 1 p 10", "+OK"),
+        ("GET p:0", "$10\r\nvalue:0\0\0\0"),
+        ("DEBUG POPULATE 1 q 3", "+OK"),
+        ("GET q:0", "$3\r\nval"),
+        ("DEBUG POPULATE 1 big 100000", "+OK"),
+        ("STRLEN big:0", ":100000"),
+        (
+            "DEBUG POPULATE -1",
+            "-ERR value is out of range, must be positive",
+        ),
+        (
+            "DEBUG POPULATE 1 q abc",
+            "-ERR value is out of range, must be positive",
+        ),
+        ("OBJECT IDLETIME q:0", ":0"),
+    ] {
+        let replied = local.send(format!("{command}\r\n").as_bytes());
+        assert_eq!(
+            String::from_utf8(replied).unwrap(),
+            format!("{reply}\r\n"),
+            "{command}"
+        );
+    }
+    assert!(reader.read().is_empty());
+}
+
+#[test]
+fn digests_tell_data_apart() {
+    let mut local = Local::with_arguments(&["--enable-debug-command", "yes"]);
+    let zeros = "0".repeat(40);
+    let digest = |local: &mut Local| {
+        let reply = local.command(&[b"DEBUG", b"DIGEST"]);
+        String::from_utf8(reply[1..41].to_vec()).unwrap()
+    };
+    assert_eq!(digest(&mut local), zeros);
+    local.command(&[b"SET", b"a", b"1"]);
+    let one = digest(&mut local);
+    local.command(&[b"SET", b"b", b"1"]);
+    let both = digest(&mut local);
+    assert!(one != zeros && both != one);
+    local.command(&[b"DEL", b"a"]);
+    assert_ne!(digest(&mut local), one);
+    local.command(&[b"SET", b"a", b"1"]);
+    assert_eq!(digest(&mut local), both);
+    local.command(&[b"EXPIRE", b"a", b"100"]);
+    assert_ne!(digest(&mut local), both);
+    local.command(&[b"SET", b"a", b"1"]);
+    let values = local.command(&[b"DEBUG", b"DIGEST-VALUE", b"a", b"b", b"nokey"]);
+    let values = String::from_utf8(values).unwrap();
+    let lines: Vec<&str> = values.split("\r\n").collect();
+    assert_eq!((lines[0], lines[3]), ("*3", format!("+{zeros}").as_str()));
+    assert_eq!(lines[1], lines[2]);
+    assert_ne!(lines[1], lines[3]);
+}
+
+#[test]
+fn errors_switches_and_help() {
+    let mut local = Local::with_arguments(&["--enable-debug-command", "yes"]);
+    for (command, reply) in [
+        ("DEBUG ERROR \"MY own words\"", "-MY own words"),
+        ("DEBUG LOG hello", "+OK"),
+        ("DEBUG SLEEP 0.5", "+OK"),
+        ("DEBUG SLEEP abc", "+OK"),
+        ("DEBUG SLEEP -1", "+OK"),
+        ("DEBUG CHANGE-REPL-ID", "+OK"),
+        ("DEBUG DICT-RESIZING 0", "+OK"),
+        (
+            "DEBUG JMAP",
+            "-ERR unknown subcommand or wrong number of arguments for 'JMAP'. Try DEBUG HELP.",
+        ),
+        (
+            "DEBUG STRINGMATCH-LEN 10 a*",
+            "-ERR unknown subcommand or wrong number of arguments for 'STRINGMATCH-LEN'. Try DEBUG HELP.",
+        ),
+        (
+            "DEBUG OBJECT",
+            "-ERR unknown subcommand or wrong number of arguments for 'OBJECT'. Try DEBUG HELP.",
+        ),
+    ] {
+        let replied = local.send(format!("{command}\r\n").as_bytes());
+        assert_eq!(
+            String::from_utf8(replied).unwrap(),
+            format!("{reply}\r\n"),
+            "{command}"
+        );
+    }
+    let help = String::from_utf8(local.command(&[b"DEBUG", b"HELP"])).unwrap();
+    assert!(help.contains("\r\n+SLEEP <seconds>\r\n"));
+    let art = String::from_utf8(local.command(&[b"LOLWUT"])).unwrap();
+    assert!(art.ends_with("Redis ver. 7.2.4\n\r\n"), "{art}");
+    assert_eq!(
+        local.command(&[b"LOLWUT", b"VERSION", b"abc"]),
+        b"-ERR value is not an integer or out of range\r\n"
+    );
+}

@@ -12,7 +12,7 @@ fn random_command(random: &mut fastrand::Rng) -> Vec<Vec<u8>> {
     let key = |random: &mut fastrand::Rng| KEYS[random.usize(..KEYS.len())].to_owned();
     let number = |random: &mut fastrand::Rng| random.i64(-20..20).to_string();
     let long = |random: &mut fastrand::Rng| "x".repeat(random.usize(..90_000));
-    let words: Vec<String> = match random.u8(..30) {
+    let words: Vec<String> = match random.u8(..37) {
         0 => vec!["SET".into(), key(random), number(random)],
         1 => vec!["SET".into(), key(random), long(random)],
         2 => vec![
@@ -86,14 +86,33 @@ fn random_command(random: &mut fastrand::Rng) -> Vec<Vec<u8>> {
         26 => vec!["MGET".into(), key(random), key(random), key(random)],
         27 => vec!["SCAN".into(), "0".into(), "COUNT".into(), "100".into()],
         28 => vec![
-            (if random.u8(..8) == 0 {
+            (if random.u8(..12) == 0 {
                 "FLUSHDB"
             } else {
                 "DBSIZE"
             })
             .into(),
         ],
-        _ => vec!["SELECT".into(), random.u8(..2).to_string()],
+        29 => vec!["RENAME".into(), key(random), key(random)],
+        30 => vec!["RENAMENX".into(), key(random), key(random)],
+        31 => vec!["COPY".into(), key(random), key(random)],
+        32 => vec![
+            "COPY".into(),
+            key(random),
+            key(random),
+            "REPLACE".into(),
+            "DB".into(),
+            random.u8(..3).to_string(),
+        ],
+        33 => vec!["MOVE".into(), key(random), random.u8(..3).to_string()],
+        34 if random.u8(..4) == 0 => vec![
+            "SWAPDB".into(),
+            random.u8(..3).to_string(),
+            random.u8(..3).to_string(),
+        ],
+        34 => vec!["KEYS".into(), "*".into()],
+        35 => vec!["OBJECT".into(), "IDLETIME".into(), key(random)],
+        _ => vec!["SELECT".into(), random.u8(..3).to_string()],
     };
     words.into_iter().map(String::into_bytes).collect()
 }
@@ -150,7 +169,9 @@ fn every_change_of_the_data_is_told() {
         let command = random_command(&mut random);
         run(&mut local, &command);
         let changed = digest(&local.engine, 0) != before;
-        let told = !local.changes.take().is_empty() || command[0] == b"FLUSHDB";
+        // These two change more keys than can be told one by one.
+        let whole = command[0] == b"FLUSHDB" || command[0] == b"SWAPDB";
+        let told = !local.changes.take().is_empty() || whole;
         assert!(
             told || !changed,
             "{:?} changed the data and told nobody",
@@ -231,4 +252,113 @@ fn a_floating_point_sum_is_replied_stored_and_recorded_as_one_text() {
     local.command(&[b"SET", b"f", b"1"]);
     let infinite = b"-ERR increment would produce NaN or Infinity\r\n";
     assert_eq!(local.command(&[b"INCRBYFLOAT", b"f", b"inf"]), infinite);
+}
+
+/// What was told of one command's changes: database, key and event.
+fn told(local: &Local) -> Vec<(u32, String, &'static str)> {
+    let plain = |key: &[u8]| String::from_utf8_lossy(key).into_owned();
+    let changes = local.changes.take();
+    changes
+        .into_iter()
+        .map(|change| (change.database, plain(&change.key), change.event))
+        .collect()
+}
+
+#[test]
+fn keys_that_come_to_stand_elsewhere_are_told_at_both_ends() {
+    let mut local = Local::new();
+    let mut reader = local.engine.listen_to_journal(0);
+    let changes = |local: &Local| local.engine.totals().changes;
+    local.command(&[b"MSET", b"a", b"1", b"b", b"2"]);
+    told(&local);
+    let event = |database, key: &str, event| (database, key.to_owned(), event);
+    let before = changes(&local);
+    for (command, reply, events) in [
+        (
+            vec!["RENAME", "a", "b"],
+            "+OK",
+            vec![
+                event(0, "b", "new"),
+                event(0, "a", "rename_from"),
+                event(0, "b", "rename_to"),
+            ],
+        ),
+        (
+            vec!["COPY", "b", "c"],
+            ":1",
+            vec![event(0, "c", "new"), event(0, "c", "copy_to")],
+        ),
+        (
+            vec!["COPY", "c", "b", "DB", "2", "REPLACE"],
+            ":1",
+            vec![event(2, "b", "new"), event(2, "b", "copy_to")],
+        ),
+        (
+            vec!["MOVE", "c", "1"],
+            ":1",
+            vec![
+                event(1, "c", "new"),
+                event(0, "c", "move_from"),
+                event(1, "c", "move_to"),
+            ],
+        ),
+        (
+            vec!["RENAMENX", "b", "d"],
+            ":1",
+            vec![
+                event(0, "d", "new"),
+                event(0, "b", "rename_from"),
+                event(0, "d", "rename_to"),
+            ],
+        ),
+        (vec!["SWAPDB", "0", "1"], "+OK", vec![]),
+    ] {
+        reader.read();
+        let arguments: Vec<&[u8]> = command.iter().map(|word| word.as_bytes()).collect();
+        assert_eq!(
+            local.command(&arguments),
+            format!("{reply}\r\n").into_bytes(),
+            "{command:?}"
+        );
+        assert_eq!(told(&local), events, "{command:?}");
+        let effects = reader.read().pop().expect("a record").effects;
+        assert_eq!(effects.len(), 1);
+        assert_eq!(effects[0].database, 0);
+        assert_eq!(effects[0].to_plain(), arguments, "{command:?}");
+    }
+    assert_eq!(changes(&local) - before, 6, "each command is one change");
+    for command in [
+        vec!["RENAME", "c", "c"],
+        vec!["RENAMENX", "c", "c"],
+        vec!["COPY", "nokey", "x"],
+        vec!["MOVE", "nokey", "3"],
+        vec!["RENAME", "nokey", "x"],
+    ] {
+        let arguments: Vec<&[u8]> = command.iter().map(|word| word.as_bytes()).collect();
+        local.command(&arguments);
+        assert_eq!(told(&local), [], "{command:?}");
+        assert!(reader.read().is_empty(), "{command:?}");
+    }
+}
+
+#[test]
+fn an_overdue_key_of_another_database_is_deleted_there() {
+    let mut local = Local::new();
+    let mut reader = local.engine.listen_to_journal(0);
+    local.command(&[b"SELECT", b"1"]);
+    local.command(&[b"SET", b"k", b"old", b"PX", b"10"]);
+    local.command(&[b"SELECT", b"0"]);
+    local.command(&[b"SET", b"k", b"new"]);
+    reader.read();
+    local.clock.advance_ms(10);
+    assert_eq!(local.command(&[b"MOVE", b"k", b"1"]), b":1\r\n");
+    let effects: Vec<_> = reader
+        .read()
+        .into_iter()
+        .flat_map(|record| record.effects)
+        .map(|effect| (effect.database, effect.to_plain().concat()))
+        .collect();
+    assert_eq!(effects, [(1, b"DELk".to_vec()), (0, b"MOVEk1".to_vec())]);
+    local.command(&[b"SELECT", b"1"]);
+    assert_eq!(local.command(&[b"GET", b"k"]), b"$3\r\nnew\r\n");
 }

@@ -265,6 +265,18 @@ impl Keyspace {
             .fold(retired, Memory::plus)
     }
 
+    /// Memory of one database; takes each latch in turn.
+    pub fn database_memory(&self, db: usize) -> Memory {
+        (0..self.shards())
+            .map(|shard| self.latch(shard).database_memory(db))
+            .fold(Memory::default(), Memory::plus)
+    }
+
+    /// Bytes of memory in use that comes from the system and not from the general allocator, without latches.
+    pub fn mapped_bytes(&self) -> u64 {
+        self.spine.ground.used_bytes() as u64
+    }
+
     /// Bytes of pages, tables and long values, without latches.
     pub fn held_bytes(&self) -> u64 {
         let held = self.spine.held.column(0).map(|held| held.load(Relaxed));

@@ -123,15 +123,31 @@ impl Shard {
         value: NewValue<'_>,
         deadline: DeadlineChange,
     ) -> Option<Replaced> {
+        let keep = |access: Option<u32>| access.unwrap_or(0);
+        self.set_stamped(db, position, key, value, deadline, keep)
+    }
+
+    /// The same, with the LRU/LFU bits that `stamp` makes of those of an existing key, or of none for a new one.
+    pub fn set_stamped(
+        &mut self,
+        db: usize,
+        position: Position,
+        key: &[u8],
+        value: NewValue<'_>,
+        deadline: DeadlineChange,
+        stamp: impl FnOnce(Option<u32>) -> u32,
+    ) -> Option<Replaced> {
         if self.capture.is_some() {
             self.before_change(db, position, key);
         }
         if let Some((context, table)) = self.databases.table_mut(db, tick(self.now))
             && let Some(mut occupied) = table.occupied(position, key)
         {
+            let entry = occupied.look();
             let replaced = Replaced {
-                deadline: occupied.look().deadline(),
+                deadline: entry.deadline(),
             };
+            entry.set_access(stamp(Some(entry.access())));
             let in_place = match &value {
                 NewValue::Bytes(bytes) => occupied.overwrite_bytes(bytes, false, deadline),
                 NewValue::RawBytes(bytes) => occupied.overwrite_bytes(bytes, true, deadline),
@@ -144,7 +160,7 @@ impl Shard {
             }
             return Some(replaced);
         }
-        self.insert(db, position, key, value, deadline);
+        self.insert(db, position, key, value, deadline, stamp(None));
         None
     }
 
@@ -361,6 +377,13 @@ impl Shard {
         self.databases.memory()
     }
 
+    /// Memory of this shard's part of a database.
+    pub fn database_memory(&self, db: usize) -> Memory {
+        self.databases
+            .table(db)
+            .map_or_else(Memory::default, Table::memory)
+    }
+
     /// Checks all invariants of a database here: for tests.
     ///
     /// # Panics
@@ -413,6 +436,7 @@ impl Shard {
         key: &[u8],
         value: NewValue<'_>,
         deadline: DeadlineChange,
+        access: u32,
     ) {
         let raw = matches!(value, NewValue::RawBytes(_));
         let mut flat = Vec::new();
@@ -424,7 +448,7 @@ impl Shard {
                 DeadlineChange::Keep | DeadlineChange::Clear => None,
             },
             raw,
-            access: 0,
+            access,
         };
         draft.fit();
         let (context, table) = self.databases.table_or_new(db, tick(self.now));

@@ -35,12 +35,16 @@ use crate::arena::{self, Arena};
 use crate::entry::{Draft, Entry, RawEntry};
 use crate::expiry::{Due16, Due32, tick};
 use crate::gate::GateGuard;
+use crate::keyspace::Memory;
 use crate::position::Position;
 use crate::spine::Spine;
 use bucket::Bucket;
 use directory::Slot;
 use due::Round;
 use segment::Segment;
+
+/// What an entry's place in its bucket takes, bytes.
+pub const PLACE_BYTES: usize = size_of::<Bucket>().div_ceil(bucket::SLOTS as usize);
 
 /// What a table needs from its surroundings to change.
 #[derive(Clone, Copy)]
@@ -169,6 +173,17 @@ impl Table {
             + self.directory().bytes()
             + self.arena.record_bytes()
             + self.stashed * PER_STASHED
+    }
+
+    /// What the table and its entries take.
+    pub(crate) fn memory(&self) -> Memory {
+        Memory {
+            entries: self.arena.entry_bytes() as u64,
+            pages: self.arena.page_bytes() as u64,
+            tables: self.table_bytes() as u64,
+            external: self.external as u64,
+            retired: 0,
+        }
     }
 
     /// The entry with this key.

@@ -6,7 +6,8 @@ use std::collections::{BTreeMap, HashSet};
 
 use proptest::prelude::*;
 use weft_keyspace::{
-    DeadlineChange, Entry, Keyspace, NewValue, Options, OwnedValue, Position, PreImage, ValueRef,
+    DeadlineChange, Entry, Keyspace, Memory, NewValue, Options, OwnedValue, Position, PreImage,
+    ValueRef,
 };
 use weft_rope::Rope;
 
@@ -772,4 +773,89 @@ fn many_sizes_share_pages() {
     let memory = keyspace.memory();
     keyspace.latch(0).verify(0);
     assert!(memory.pages < memory.entries * 2, "{memory:?}");
+}
+
+#[test]
+fn a_value_is_set_together_with_its_access_bits() {
+    let subject = Subject::new(1, u64::MAX);
+    let position = subject.keyspace.position(b"k");
+    let mut shard = subject.keyspace.latch(0);
+    let long = vec![b'v'; 5000];
+    let values = [
+        NewValue::Bytes(b"short"),
+        NewValue::Bytes(b"other"),
+        NewValue::Int(7),
+        NewValue::Bytes(&long),
+        NewValue::RawBytes(b"x"),
+    ];
+    for (number, value) in (0_u32..).zip(values) {
+        shard.set_stamped(
+            0,
+            position,
+            b"k",
+            value,
+            DeadlineChange::At(START_MS),
+            |before| {
+                assert_eq!(before, number.checked_sub(1));
+                number
+            },
+        );
+        let entry = shard.find(0, position, b"k").expect("it was set");
+        assert_eq!(entry.access(), number);
+    }
+    shard.set(0, position, b"k", NewValue::Int(1), DeadlineChange::Clear);
+    shard.set(
+        0,
+        subject.keyspace.position(b"l"),
+        b"l",
+        NewValue::Int(1),
+        DeadlineChange::Clear,
+    );
+    let access = |key: &[u8]| {
+        shard
+            .find(0, subject.keyspace.position(key), key)
+            .map(|entry| entry.access())
+    };
+    assert_eq!((access(b"k"), access(b"l")), (Some(4), Some(0)));
+}
+
+#[test]
+fn memory_is_told_by_database_and_by_where_it_comes_from() {
+    let subject = Subject::new(4, u64::MAX);
+    let keyspace = &subject.keyspace;
+    assert_eq!(
+        (keyspace.mapped_bytes(), keyspace.database_memory(0)),
+        (0, Memory::default())
+    );
+    for number in 0..20_000_u32 {
+        small(
+            keyspace,
+            (number % 2) as usize,
+            format!("key:{number}").as_bytes(),
+            b"0123456789abcdef",
+        );
+    }
+    let [one, other, all] = [
+        keyspace.database_memory(0),
+        keyspace.database_memory(1),
+        keyspace.memory(),
+    ];
+    assert!(one.entries >= 10_000 * 32 && other.entries >= 10_000 * 32);
+    assert_eq!(one.entries + other.entries, all.entries);
+    assert_eq!(one.tables + other.tables, all.tables);
+    // Large segments are pages, too, and a few pages wait for the next ones.
+    let mapped = keyspace.mapped_bytes();
+    let waiting = 64 * 4096;
+    assert!(
+        mapped >= all.pages && mapped <= all.held() + waiting,
+        "{mapped}, {all:?}"
+    );
+    for shard in 0..keyspace.shards() {
+        for db in 0..2 {
+            drop(keyspace.latch(shard).flush(db));
+        }
+    }
+    keyspace.collect_retired();
+    assert_eq!(keyspace.memory().pages, 0);
+    assert!(keyspace.mapped_bytes() <= waiting);
 }

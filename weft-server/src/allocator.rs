@@ -5,7 +5,8 @@
 
 use std::ptr;
 
-use tikv_jemalloc_ctl::{epoch, stats};
+use tikv_jemalloc_ctl::{epoch, stats, stats_print};
+use weft_engine::action::AllocatorFacts;
 
 #[global_allocator]
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
@@ -34,6 +35,25 @@ pub fn allocated_bytes() -> u64 {
     stats::allocated::read().unwrap_or(0) as u64
 }
 
+/// What jemalloc holds now.
+pub fn facts() -> AllocatorFacts {
+    let _ = epoch::advance();
+    let bytes = |read: tikv_jemalloc_ctl::Result<usize>| read.unwrap_or(0) as u64;
+    AllocatorFacts {
+        allocated: bytes(stats::allocated::read()),
+        active: bytes(stats::active::read()),
+        resident: bytes(stats::resident::read()),
+    }
+}
+
+/// jemalloc's own report.
+pub fn report() -> String {
+    let mut text = Vec::new();
+    // Writing into memory does not fail.
+    let _ = stats_print::stats_print(&mut text, stats_print::Options::default());
+    String::from_utf8_lossy(&text).into_owned()
+}
+
 /// Gives all pages that are free to the system now. Takes microseconds to milliseconds: for quiet moments.
 pub fn purge() {
     // SAFETY: the name ends with a zero; this command reads and writes nothing through the four pointers.
@@ -58,6 +78,19 @@ mod tests {
         assert_eq!(OPTIONS.last(), Some(&0));
         assert!(tikv_jemalloc_ctl::opt::background_thread::read().unwrap());
         assert!(name().starts_with("jemalloc-5."), "{}", name());
+    }
+
+    #[test]
+    fn facts_and_report_are_those_of_a_running_allocator() {
+        let facts = facts();
+        assert!(facts.allocated > 0);
+        assert!(facts.allocated <= facts.active && facts.active <= facts.resident);
+        let report = report();
+        assert!(report.starts_with("___ Begin jemalloc statistics ___"));
+        assert!(
+            report.ends_with("--- End jemalloc statistics ---\n"),
+            "{report}"
+        );
     }
 
     #[test]

@@ -7,8 +7,9 @@ use std::os::unix::ffi::OsStringExt;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::mpsc::{Sender, channel};
+use std::time::Duration;
 
-use weft_engine::action::{Host, ProcessFacts, Waste};
+use weft_engine::action::{AllocatorFacts, Host, ProcessFacts, Waste};
 use weft_engine::config::{Change, ParameterId, SetError, Settings};
 use weft_reactor::{Mailbox, monotonic_ns};
 
@@ -152,6 +153,22 @@ impl Host for ServerHost {
 
     fn reap(&self, waste: Waste) {
         self.reaper.take(waste);
+    }
+
+    fn sleep(&self, duration: Duration) {
+        std::thread::sleep(duration);
+    }
+
+    fn allocator(&self) -> AllocatorFacts {
+        allocator::facts()
+    }
+
+    fn allocator_report(&self) -> String {
+        allocator::report()
+    }
+
+    fn purge_allocator(&self) {
+        allocator::purge();
     }
 
     fn process(&self) -> ProcessFacts {

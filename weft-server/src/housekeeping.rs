@@ -24,6 +24,9 @@ const EXPIRE_BUDGET_PER_EFFORT: usize = 64;
 /// Shards whose idle pages are looked for per tick.
 const TRIM_SHARDS: usize = 16;
 
+/// How often the use of memory is looked at: it takes tens of microseconds.
+const MEMORY_PERIOD_NS: u64 = 1_000_000_000;
+
 /// Rounds without work after which free memory is given back and the timer stops; more if it takes more to look at all
 /// clients.
 const QUIET_ROUNDS: u32 = 10;
@@ -41,6 +44,8 @@ pub struct Housekeeping {
     quiet_rounds: u32,
     /// When to look at everything but overdue keys again.
     round_due_ns: u64,
+    /// When to look at the use of memory again.
+    memory_due_ns: u64,
     /// Shards still to be trimmed in this round, counted down.
     trim_left: usize,
     /// The slot of the session table that the search for idle clients has come to.
@@ -119,6 +124,7 @@ impl Housekeeping {
     fn round<D: Driver>(&mut self, worker: &mut Worker, io: &mut D) {
         self.close_idle(worker, io);
         self.trim(worker);
+        self.note_memory(worker, io.turn_started_ns());
         if std::mem::take(&mut self.worked) {
             self.quiet_rounds = 0;
         } else {
@@ -153,6 +159,14 @@ impl Housekeeping {
                 // Looked at once a second, it keeps the rounds going.
                 self.worked |= worker.check_output(io, id);
             }
+        }
+    }
+
+    /// Keeps the peak of memory use true to a second, while anything happens. One worker does it for all.
+    fn note_memory(&mut self, worker: &Worker, now_ns: u64) {
+        if worker.state.id() == 0 && now_ns >= self.memory_due_ns {
+            self.memory_due_ns = now_ns + MEMORY_PERIOD_NS;
+            worker.shared.engine.memory_use();
         }
     }
 

@@ -123,7 +123,8 @@ impl CommandRow {
         }
     }
 
-    /// First key, last key and step, as COMMAND INFO shows them; zeros for a command without keys in a fixed place.
+    /// First key, last key and step, as COMMAND INFO shows them: of all keys in fixed places together; zeros for a command
+    /// without any.
     #[must_use]
     pub fn key_range(&self) -> (i32, i32, i32) {
         let fixed = |spec: &KeySpec| match (spec.begin, spec.find) {
@@ -132,7 +133,18 @@ impl CommandRow {
             }
             _ => None,
         };
-        self.keys.first().and_then(fixed).unwrap_or((0, 0, 0))
+        let join = |one: (i32, i32, i32), other: (i32, i32, i32)| {
+            let last = match (one.1, other.1) {
+                (last, _) | (_, last) if last < 0 => last,
+                (one, other) => one.max(other),
+            };
+            (one.0.min(other.0), last, one.2.max(other.2))
+        };
+        self.keys
+            .iter()
+            .filter_map(fixed)
+            .reduce(join)
+            .unwrap_or((0, 0, 0))
     }
 
     /// All ACL categories: those of the row and those that follow from its flags.

@@ -137,6 +137,7 @@ fn set(cx: &mut Context<'_, '_>) -> Result<(), CommandError> {
     cx.engine.settings_changed();
     cx.worker.refresh_settings(cx.engine);
     cx.worker.actions.push(Action::SettingsChanged);
+    cx.unit.set_access_rule(cx.worker.access_rule());
     cx.reply.ok();
     Ok(())
 }

@@ -1,6 +1,7 @@
-//! Whole databases: DBSIZE, FLUSHDB, FLUSHALL.
+//! Whole databases: DBSIZE, FLUSHDB, FLUSHALL, SWAPDB.
 
-use super::options::is;
+use super::options::{integer32, is};
+use super::values::effect_arguments;
 use crate::command::{Argument, Categories, CommandRow, Flags};
 use crate::dispatch::Context;
 use crate::error::CommandError;
@@ -64,6 +65,19 @@ pub(super) const ROWS: &[CommandRow] = &[
         handler: flushall,
         ..CommandRow::DEFAULT
     },
+    CommandRow {
+        name: "swapdb",
+        arity: 3,
+        flags: Flags::WRITE.with(Flags::FAST).with(Flags::EXCLUSIVE),
+        categories: Categories::KEYSPACE.with(Categories::DANGEROUS),
+        group: "server",
+        since: "4.0.0",
+        complexity: "O(N) in the clients that watch or wait for keys of the two databases",
+        summary: "Exchanges two databases.",
+        arguments: &[Argument::integer("index1"), Argument::integer("index2")],
+        handler: swapdb,
+        ..CommandRow::DEFAULT
+    },
 ];
 
 fn dbsize(cx: &mut Context<'_, '_>) -> Result<(), CommandError> {
@@ -100,6 +114,27 @@ fn flush(
     let removed = cx.unit.flush(database);
     cx.unit.touched_many(removed);
     cx.unit.effect(&[command]);
+    cx.reply.ok();
+    Ok(())
+}
+
+fn swapdb(cx: &mut Context<'_, '_>) -> Result<(), CommandError> {
+    const FIRST: CommandError = CommandError::Text("ERR invalid first DB index");
+    const SECOND: CommandError = CommandError::Text("ERR invalid second DB index");
+    let one = integer32(&cx.args[1]).map_err(|_| FIRST)?;
+    let other = integer32(&cx.args[2]).map_err(|_| SECOND)?;
+    let exists = |number: i32| {
+        usize::try_from(number)
+            .ok()
+            .filter(|number| *number < cx.engine.keyspace.databases())
+            .ok_or(CommandError::Text("ERR DB index is out of range"))
+    };
+    let (one, other) = (exists(one)?, exists(other)?);
+    if one != other {
+        cx.unit.swap_databases(one, other);
+    }
+    cx.unit.touched_many(1);
+    cx.unit.effect_with(|| effect_arguments(cx.args));
     cx.reply.ok();
     Ok(())
 }

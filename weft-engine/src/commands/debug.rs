@@ -1,11 +1,17 @@
 //! DEBUG: what test suites ask of a server.
+//!
+//! It runs with the keyspace alone: DEBUG SLEEP stops everybody, and so may the rest, which nobody calls in earnest.
+
+mod data;
 
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
-use weft_data::number::parse_i64;
+use weft_data::number::{parse_f64, parse_i64};
 use weft_resp::{Protocol, Writer};
 
 use super::options::is;
+use crate::action::Action;
 use crate::command::{CommandRow, Flags};
 use crate::dispatch::Context;
 use crate::error::CommandError;
@@ -18,7 +24,8 @@ pub(super) const ROWS: &[CommandRow] = &[CommandRow {
     flags: Flags::ADMIN
         .with(Flags::NO_SCRIPT)
         .with(Flags::LOADING)
-        .with(Flags::STALE),
+        .with(Flags::STALE)
+        .with(Flags::EXCLUSIVE),
     group: "server",
     since: "1.0.0",
     complexity: "depends on the subcommand",
@@ -31,6 +38,51 @@ const NOT_ALLOWED: CommandError = CommandError::Text(
     "ERR DEBUG command not allowed. If the enable-debug-command option is set to \"local\", you can run it from a local \
      connection, otherwise you need to set this option in the configuration file, and then restart the server.",
 );
+
+/// Switches for parts of Redis that Weft has no counterpart of: its tables are always resized, its lists have no such
+/// threshold. They take any value and change nothing.
+const FOREIGN_SWITCHES: &[&str] = &[
+    "DICT-RESIZING",
+    "KEYSIZES-HIST-ASSERT",
+    "QUICKLIST-PACKED-THRESHOLD",
+];
+
+const HELP: &[&str] = &[
+    "DEBUG <subcommand> [<arg> [value] [opt] ...]. Subcommands are:",
+    "CHANGE-REPL-ID",
+    "    Take a new replication ID.",
+    "DIGEST",
+    "    Reply with a number in 40 hexadecimal digits that two servers with the same",
+    "    data share.",
+    "DIGEST-VALUE <key> [<key> ...]",
+    "    The same for the value of each <key>; zeros for a missing one.",
+    "ERROR <string>",
+    "    Reply with <string> as an error.",
+    "LOG <message>",
+    "    Write <message> into the log.",
+    "OBJECT <key>",
+    "    Tell how the value of <key> is stored and used.",
+    "POPULATE <count> [<prefix>] [<size>]",
+    "    Make <count> strings named <prefix>:<number>, 'key' being the prefix if",
+    "    none is given, unless they exist. Nothing of it is replicated.",
+    "PROTOCOL <type>",
+    "    Reply with a sample of a type: string, integer, double, bignum, null,",
+    "    array, set, map, attrib, push, verbatim, true, false.",
+    "SET-ACTIVE-EXPIRE <0|1>",
+    "    Switch the removal of overdue keys that nobody asks for off or on.",
+    "SLEEP <seconds>",
+    "    Stop the whole server for <seconds>, which may be a fraction.",
+    "WORKERS <count|auto>",
+    "    Make so many workers active, or leave it to the controller.",
+    "HELP",
+    "    Print this help.",
+];
+
+/// The time that DEBUG SLEEP means: none for what is no positive number.
+fn duration(seconds: &[u8]) -> Duration {
+    let seconds = parse_f64(seconds).unwrap_or(0.0);
+    Duration::try_from_secs_f64(seconds).unwrap_or_default()
+}
 
 fn debug(cx: &mut Context<'_, '_>) -> Result<(), CommandError> {
     let permission = cx.worker.settings().enable_debug_command();
@@ -50,6 +102,37 @@ fn debug(cx: &mut Context<'_, '_>) -> Result<(), CommandError> {
         Some(name) if is(word, "PROTOCOL") && cx.args.len() == 3 => {
             reply_sample(&mut cx.reply, name)
         }
+        Some(text) if is(word, "ERROR") && cx.args.len() == 3 => {
+            Err(CommandError::Composed(text.into()))
+        }
+        Some(text) if is(word, "LOG") && cx.args.len() == 3 => {
+            let line = format!("DEBUG LOG: {}", String::from_utf8_lossy(text));
+            cx.worker.actions.push(Action::Warn(line));
+            cx.reply.ok();
+            Ok(())
+        }
+        Some(seconds) if is(word, "SLEEP") && cx.args.len() == 3 => {
+            cx.engine.host.sleep(duration(seconds));
+            cx.reply.ok();
+            Ok(())
+        }
+        // Nothing replicates by an id yet, so that a new one makes no difference.
+        None if is(word, "CHANGE-REPL-ID") => {
+            cx.reply.ok();
+            Ok(())
+        }
+        Some(_) if cx.args.len() == 3 && FOREIGN_SWITCHES.iter().any(|name| is(word, name)) => {
+            cx.reply.ok();
+            Ok(())
+        }
+        None if is(word, "HELP") => {
+            super::reply_help(&mut cx.reply, HELP);
+            Ok(())
+        }
+        Some(name) if is(word, "OBJECT") && cx.args.len() == 3 => data::object(cx, name),
+        Some(count) if is(word, "POPULATE") && cx.args.len() <= 5 => data::populate(cx, count),
+        None if is(word, "DIGEST") => data::digest(cx),
+        _ if is(word, "DIGEST-VALUE") => data::digest_values(cx),
         _ => {
             let wrong = "ERR unknown subcommand or wrong number of arguments for '";
             Err(CommandError::quoting(wrong, word, "'. Try DEBUG HELP."))

@@ -341,7 +341,11 @@ fn reply_deadline(
     cx: &mut Context<'_, '_>,
     show: impl Fn(u64, u64) -> u64,
 ) -> Result<(), CommandError> {
-    let shown = match cx.unit.read(cx.keys[0]).map(|entry| entry.deadline()) {
+    let shown = match cx
+        .unit
+        .read_unused(cx.keys[0])
+        .map(|entry| entry.deadline())
+    {
         None => -2,
         Some(None) => -1,
         Some(Some(deadline)) => i64::try_from(show(deadline, cx.unit.now_ms())).unwrap_or(i64::MAX),

@@ -133,29 +133,29 @@ fn delete(cx: &mut Context<'_, '_>, command: &'static [u8]) -> Result<(), Comman
 }
 
 fn exists(cx: &mut Context<'_, '_>) -> Result<(), CommandError> {
-    count_existing(cx)
+    let keys = cx.keys.iter();
+    let existing = keys.filter(|key| cx.unit.read_unused(**key).is_some());
+    let existing = existing.count();
+    cx.reply.integer(existing as i64);
+    Ok(())
 }
 
 fn touch(cx: &mut Context<'_, '_>) -> Result<(), CommandError> {
-    count_existing(cx)
-}
-
-fn count_existing(cx: &mut Context<'_, '_>) -> Result<(), CommandError> {
-    let existing = cx
-        .keys
-        .iter()
-        .filter(|key| cx.unit.read(**key).is_some())
-        .count();
+    // What the command is for, whatever the client asked for its other commands.
+    cx.unit.set_traceless(false);
+    let keys = cx.keys.iter();
+    let existing = keys.filter(|key| cx.unit.read(**key).is_some()).count();
     cx.reply.integer(existing as i64);
     Ok(())
 }
 
 fn r#type(cx: &mut Context<'_, '_>) -> Result<(), CommandError> {
-    cx.reply.simple(if cx.unit.read(cx.keys[0]).is_some() {
-        "string"
-    } else {
-        "none"
-    });
+    cx.reply
+        .simple(if cx.unit.read_unused(cx.keys[0]).is_some() {
+            "string"
+        } else {
+            "none"
+        });
     Ok(())
 }
 

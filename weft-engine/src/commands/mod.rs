@@ -3,6 +3,7 @@
 mod client;
 mod config;
 mod connection;
+mod copying;
 mod counters;
 mod database;
 mod debug;
@@ -11,6 +12,8 @@ mod info;
 mod introspection;
 mod keys;
 mod lcs;
+mod lolwut;
+mod memory;
 mod object;
 mod options;
 mod ranges;
@@ -30,7 +33,9 @@ pub const FAMILIES: &[&[CommandRow]] = &[
     ranges::ROWS,
     lcs::ROWS,
     keys::ROWS,
+    copying::ROWS,
     object::ROWS,
+    memory::ROWS,
     expire::ROWS,
     scan::ROWS,
     database::ROWS,
@@ -38,6 +43,7 @@ pub const FAMILIES: &[&[CommandRow]] = &[
     client::ROWS,
     server::ROWS,
     debug::ROWS,
+    lolwut::ROWS,
     info::ROWS,
     config::ROWS,
     introspection::ROWS,

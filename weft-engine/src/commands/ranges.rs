@@ -177,7 +177,7 @@ fn edit(cx: &mut Context<'_, '_>, old_len: usize, offset: usize) {
         cx.unit.set_raw(key);
         return;
     }
-    let old = cx.unit.peek(key).map(|entry| entry.value());
+    let old = cx.unit.look(key).map(|entry| entry.value());
     if new_len <= PIECE_MAX {
         let mut value = Vec::with_capacity(new_len);
         match old {

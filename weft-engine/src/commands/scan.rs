@@ -1,43 +1,137 @@
-//! SCAN: walking through a database in small steps.
+//! KEYS and SCAN: walking through a database, at once or in small steps.
 //!
-//! The cursor is a position in the keyspace, so that a key that is there all the time is returned at least once, however
+//! KEYS sees one point in time: it collects the names while it has the keyspace alone and writes them afterwards. The cursor is a position in the keyspace, so that a key that is there all the time is returned at least once, however
 //! the tables grow and shrink in between.
 
 use weft_data::{glob, number};
 
+use weft_resp::Writer;
+
 use super::options::{integer, is};
 use crate::command::{Argument, Categories, CommandRow, Flags};
-use crate::dispatch::Context;
+use crate::dispatch::{Budget, Context, Progress, Steps};
 use crate::error::CommandError;
 
 /// The rows of this family.
-pub(super) const ROWS: &[CommandRow] = &[CommandRow {
-    name: "scan",
-    arity: -2,
-    flags: Flags::READONLY,
-    categories: Categories::KEYSPACE,
-    tips: &[
-        "nondeterministic_output",
-        "request_policy:special",
-        "response_policy:special",
-    ],
-    group: "generic",
-    since: "2.8.0",
-    complexity: "O(1) a call, O(N) for a whole walk",
-    summary: "Walks through the keys of the database in small steps.",
-    history: &[("6.0.0", "Takes TYPE.")],
-    arguments: &[
-        Argument::integer("cursor"),
-        Argument::pattern("pattern").token("MATCH").optional(),
-        Argument::integer("count").token("COUNT").optional(),
-        Argument::string("type")
-            .token("TYPE")
-            .optional()
-            .since("6.0.0"),
-    ],
-    handler: scan,
-    ..CommandRow::DEFAULT
-}];
+pub(super) const ROWS: &[CommandRow] = &[
+    CommandRow {
+        name: "keys",
+        arity: 2,
+        flags: Flags::READONLY.with(Flags::EXCLUSIVE),
+        categories: Categories::KEYSPACE.with(Categories::DANGEROUS),
+        tips: &["request_policy:all_shards", "nondeterministic_output_order"],
+        group: "generic",
+        since: "1.0.0",
+        complexity: "O(N) in the number of keys; O(1) for a pattern without wildcards",
+        summary: "Lists all keys of the database that match a pattern.",
+        arguments: &[Argument::pattern("pattern")],
+        handler: keys,
+        ..CommandRow::DEFAULT
+    },
+    CommandRow {
+        name: "scan",
+        arity: -2,
+        flags: Flags::READONLY,
+        categories: Categories::KEYSPACE,
+        tips: &[
+            "nondeterministic_output",
+            "request_policy:special",
+            "response_policy:special",
+        ],
+        group: "generic",
+        since: "2.8.0",
+        complexity: "O(1) a call, O(N) for a whole walk",
+        summary: "Walks through the keys of the database in small steps.",
+        history: &[("6.0.0", "Takes TYPE.")],
+        arguments: &[
+            Argument::integer("cursor"),
+            Argument::pattern("pattern").token("MATCH").optional(),
+            Argument::integer("count").token("COUNT").optional(),
+            Argument::string("type")
+                .token("TYPE")
+                .optional()
+                .since("6.0.0"),
+        ],
+        handler: scan,
+        ..CommandRow::DEFAULT
+    },
+];
+
+fn keys(cx: &mut Context<'_, '_>) -> Result<(), CommandError> {
+    let pattern = &cx.args[1];
+    let mut names = Names::default();
+    if pattern == b"*" {
+        // The bare star stands for everything; as a pattern it would miss the empty key.
+        cx.unit.each_key(|name| names.push(name));
+    } else if let Some(name) = glob::is_literal(pattern) {
+        if cx.unit.look_alone(&name, |_| ()).is_some() {
+            names.push(&name);
+        }
+    } else {
+        let prefix = glob::literal_prefix(pattern);
+        cx.unit.each_key(|name| {
+            if name.starts_with(&prefix) && glob::matches(pattern, name, false) {
+                names.push(name);
+            }
+        });
+    }
+    cx.continue_with(Listing {
+        names,
+        replied: None,
+    });
+    Ok(())
+}
+
+/// Names one after the other: a box for each would take longer than all the rest.
+#[derive(Default)]
+struct Names {
+    bytes: Vec<u8>,
+    ends: Vec<usize>,
+}
+
+impl Names {
+    fn push(&mut self, name: &[u8]) {
+        self.bytes.extend_from_slice(name);
+        self.ends.push(self.bytes.len());
+    }
+
+    fn get(&self, index: usize) -> &[u8] {
+        let start = index.checked_sub(1).map_or(0, |before| self.ends[before]);
+        &self.bytes[start..self.ends[index]]
+    }
+}
+
+/// The reply of KEYS under way.
+struct Listing {
+    names: Names,
+    /// How many names are written; none before the header is.
+    replied: Option<usize>,
+}
+
+impl Steps for Listing {
+    fn step(&mut self, budget: &mut Budget, reply: &mut Writer<'_>) -> Progress {
+        /// About what a short bulk string takes, and how many bytes are copied in a nanosecond.
+        const NS_PER_NAME: u64 = 20;
+        const BYTES_PER_NS: u64 = 8;
+        let count = self.names.ends.len();
+        let mut at = self.replied.unwrap_or_else(|| {
+            reply.array(count);
+            0
+        });
+        while at < count && budget.left() > 0 {
+            let name = self.names.get(at);
+            budget.take(NS_PER_NAME + name.len() as u64 / BYTES_PER_NS);
+            reply.bulk(name);
+            at += 1;
+        }
+        self.replied = Some(at);
+        if at < count {
+            Progress::More
+        } else {
+            Progress::Done
+        }
+    }
+}
 
 /// What to return.
 struct Options<'a> {

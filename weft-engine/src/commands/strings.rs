@@ -438,13 +438,10 @@ fn set(cx: &mut Context<'_, '_>) -> Result<(), CommandError> {
         Expiration::Keep => DeadlineChange::Keep,
         Expiration::Unsaid | Expiration::Persist => DeadlineChange::Clear,
     };
-    let exists = if options.get {
-        let entry = cx.unit.read(key);
-        reply_value_or_null(&mut cx.reply, entry.map(|entry| entry.value()));
-        entry.is_some()
-    } else {
-        options.condition != Condition::Always && cx.unit.peek(key).is_some()
-    };
+    if options.get {
+        reply_value_or_null(&mut cx.reply, cx.unit.read(key).map(|entry| entry.value()));
+    }
+    let exists = options.condition != Condition::Always && cx.unit.peek(key).is_some();
     let refused = match options.condition {
         Condition::Always => false,
         Condition::IfMissing => exists,

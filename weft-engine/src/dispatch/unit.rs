@@ -10,11 +10,12 @@ use std::cell::{Cell, RefCell};
 use smallvec::SmallVec;
 use weft_data::string_value::StringEncoding;
 use weft_keyspace::{
-    DeadlineChange, Dropped, Entry, Exclusive, Garbage, Latched, NewValue, Position, RopeMut,
-    Shard, ValueRef,
+    DeadlineChange, Dropped, Entry, Exclusive, Garbage, Latched, NewValue, OwnedEntry, OwnedValue,
+    Position, RopeMut, Shard, ValueRef,
 };
 
 use super::context::Key;
+use crate::access::AccessRule;
 use crate::clock::Clock;
 use crate::engine::{Engine, Listeners, WorkerState};
 use crate::journal::{Effect, EffectArgument};
@@ -45,8 +46,8 @@ pub struct Change {
     pub event: &'static str,
 }
 
-/// Keys by position and name.
-type Overdue = SmallVec<[(Position, Box<[u8]>); 1]>;
+/// Keys by database, position and name.
+type Overdue = SmallVec<[(usize, Position, Box<[u8]>); 1]>;
 
 /// What a unit has done and not yet let out. Reused from unit to unit.
 #[derive(Default)]
@@ -61,7 +62,20 @@ pub(crate) struct UnitLog {
     expired: i64,
     hits: Cell<i64>,
     misses: Cell<i64>,
+    access_rule: AccessRule,
+    /// The state of what decides by chance whether a use counts.
+    chance: Cell<u64>,
 }
+
+impl UnitLog {
+    /// From now on uses of keys are kept by this rule.
+    pub(crate) fn set_access_rule(&mut self, rule: AccessRule) {
+        self.access_rule = rule;
+    }
+}
+
+/// Values longer than this, in bytes, are freed by the reaper: they consist of several chunks.
+const REAPED_FROM: usize = 64 * 1024;
 
 const KEYS_ARE_LATCHED: &str = "a handler gets its keys from dispatch, which latches them first";
 
@@ -79,6 +93,12 @@ pub struct Unit<'k> {
     access: Access<'k>,
     database: usize,
     now: Cell<Option<u64>>,
+    /// The second that uses of keys are noted with: read once a batch, which is exact enough.
+    used_at_s: Cell<Option<u64>>,
+    /// A key of the command was looked up in order to be written.
+    looked: Cell<bool>,
+    /// Uses leave no trace.
+    traceless: bool,
     listeners: Listeners,
     log: UnitLog,
 }
@@ -86,13 +106,15 @@ pub struct Unit<'k> {
 impl<'k> Unit<'k> {
     /// A unit's frame for a batch of commands, with no latch taken yet.
     pub(crate) fn new(engine: &'k Engine, clock: &'k dyn Clock, log: UnitLog) -> Self {
-        let now = Cell::new(None);
         Self {
             engine,
             clock,
             access: Access::None,
             database: 0,
-            now,
+            now: Cell::new(None),
+            used_at_s: Cell::new(None),
+            looked: Cell::new(false),
+            traceless: false,
             listeners: Listeners::NONE,
             log,
         }
@@ -107,7 +129,19 @@ impl<'k> Unit<'k> {
     pub(super) fn begin(&mut self, database: usize) {
         self.database = database;
         self.now.set(None);
+        self.looked.set(false);
+        self.traceless = false;
         self.listeners = self.engine.listeners();
+    }
+
+    /// From now on uses of keys are kept by this rule.
+    pub fn set_access_rule(&mut self, rule: AccessRule) {
+        self.log.set_access_rule(rule);
+    }
+
+    /// Whether uses of keys by this command leave no trace in their idle time and frequency (CLIENT NO-TOUCH).
+    pub fn set_traceless(&mut self, traceless: bool) {
+        self.traceless = traceless;
     }
 
     /// Latches one shard, keeping the latch already held if it is that one.
@@ -207,9 +241,51 @@ impl<'k> Unit<'k> {
         self.database
     }
 
-    /// The key's live entry, counted as a hit or a miss.
+    /// Runs `act` with keys addressed in another database, which the unit's latches cover as well.
+    pub fn in_database<R>(&mut self, database: usize, act: impl FnOnce(&mut Self) -> R) -> R {
+        let own = std::mem::replace(&mut self.database, database);
+        let result = act(self);
+        self.database = own;
+        result
+    }
+
+    /// The key's live entry, used and counted as a hit or a miss: for commands that read values.
     pub fn read(&self, key: Key<'_>) -> Option<Entry<'_>> {
-        let entry = self.peek(key);
+        let entry = self.look(key);
+        if let Some(entry) = entry {
+            self.note_use(entry);
+        }
+        self.count(entry)
+    }
+
+    /// The key's live entry, counted but not used: for commands that ask about a key and not for its value.
+    pub fn read_unused(&self, key: Key<'_>) -> Option<Entry<'_>> {
+        self.count(self.look(key))
+    }
+
+    /// The key's live entry, used but not counted: for commands that will write. Writing it is then no second use.
+    pub fn peek(&self, key: Key<'_>) -> Option<Entry<'_>> {
+        let entry = self.look(key)?;
+        self.note_use(entry);
+        self.looked.set(true);
+        Some(entry)
+    }
+
+    /// The access bits of a key that is made now.
+    pub(super) fn birth(&self) -> u32 {
+        self.log.access_rule.birth(self.used_at_s())
+    }
+
+    fn note_use(&self, entry: Entry<'_>) {
+        if !self.traceless {
+            let bits = entry.access();
+            let chance = || chance(&self.log.chance);
+            let rule = self.log.access_rule;
+            entry.set_access(rule.used(bits, self.used_at_s(), chance));
+        }
+    }
+
+    fn count<'e>(&self, entry: Option<Entry<'e>>) -> Option<Entry<'e>> {
         let counter = if entry.is_some() {
             &self.log.hits
         } else {
@@ -219,8 +295,17 @@ impl<'k> Unit<'k> {
         entry
     }
 
-    /// The key's live entry, not counted: for commands that will write or only look.
-    pub fn peek(&self, key: Key<'_>) -> Option<Entry<'_>> {
+    fn used_at_s(&self) -> u64 {
+        if let Some(second) = self.used_at_s.get() {
+            return second;
+        }
+        let second = self.clock.unix_ms() / 1000;
+        self.used_at_s.set(Some(second));
+        second
+    }
+
+    /// The key's live entry, neither counted nor used.
+    pub fn look(&self, key: Key<'_>) -> Option<Entry<'_>> {
         let entry = self
             .shard(key)
             .find(self.database, key.position, key.name)?;
@@ -229,7 +314,7 @@ impl<'k> Unit<'k> {
                 self.log
                     .overdue
                     .borrow_mut()
-                    .push((key.position, key.name.into()));
+                    .push((self.database, key.position, key.name.into()));
                 None
             }
             _ => Some(entry),
@@ -247,9 +332,17 @@ impl<'k> Unit<'k> {
             DeadlineChange::Clear => {}
         }
         let grows_raw = matches!(value, NewValue::Bytes(bytes) if deadline_makes_raw(key, bytes));
-        let database = self.database;
+        let (database, rule, second) = (self.database, self.log.access_rule, self.used_at_s());
+        let leave = self.traceless || self.looked.get();
+        let mut luck = self.log.chance.take();
         let shard = self.shard_mut(key);
-        let replaced = shard.set(database, key.position, key.name, value, deadline);
+        let stamp = |old: Option<u32>| match old {
+            None => rule.birth(second),
+            Some(bits) if leave => bits,
+            Some(bits) => rule.used(bits, second, || next_chance(&mut luck)),
+        };
+        let replaced = shard.set_stamped(database, key.position, key.name, value, deadline, stamp);
+        self.log.chance.set(luck);
         let overdue = replaced
             .and_then(|replaced| replaced.deadline)
             .is_some_and(|deadline| deadline <= self.now_ms());
@@ -266,13 +359,47 @@ impl<'k> Unit<'k> {
         existed
     }
 
+    /// Stores a whole entry under the key, as a new one, in place of whatever is there.
+    pub fn put(&mut self, key: Key<'_>, value: OwnedValue, deadline: Option<u64>, raw: bool) {
+        self.remove(key);
+        let change = deadline.map_or(DeadlineChange::Clear, DeadlineChange::At);
+        let flattened = raw && matches!(value, OwnedValue::Rope(_));
+        let value = match value {
+            // As `as_new` does, without sharing the rope once more.
+            OwnedValue::Rope(rope) => NewValue::Rope(rope),
+            ref other => other.as_new(raw),
+        };
+        self.set(key, value, change);
+        // What was raw and long enough to lie apart may be stored beside its key now.
+        if flattened {
+            self.set_raw(key);
+        }
+    }
+
+    /// Takes the key out and returns all of it; none if it is missing.
+    pub fn take(&mut self, key: Key<'_>) -> Option<OwnedEntry> {
+        self.purge(key);
+        let database = self.database;
+        self.shard_mut(key).take(database, key.position, key.name)
+    }
+
     /// Removes the key and says whether it was there.
     pub fn remove(&mut self, key: Key<'_>) -> bool {
         self.purge(key);
+        self.discard(key)
+    }
+
+    /// Removes the key, due or not, and leaves a large value to the reaper.
+    fn discard(&mut self, key: Key<'_>) -> bool {
         let database = self.database;
-        self.shard_mut(key)
-            .remove(database, key.position, key.name)
-            .is_some()
+        let removed = self.shard_mut(key).remove(database, key.position, key.name);
+        let existed = removed.is_some();
+        if let Some(rope) = removed.and_then(|removed| removed.value)
+            && rope.len() > REAPED_FROM
+        {
+            self.log.garbage.push(Garbage { ropes: vec![rope] });
+        }
+        existed
     }
 
     /// Gives the key a deadline or takes it away; false if there is no such key.
@@ -346,11 +473,29 @@ impl<'k> Unit<'k> {
         removed
     }
 
+    /// Exchanges two databases. Only in a command that runs exclusively.
+    pub fn swap_databases(&mut self, one: usize, other: usize) {
+        let Access::All(all) = &self.access else {
+            unreachable!("exchanging databases runs exclusively")
+        };
+        all.shards()
+            .for_each(|mut shard| shard.swap_tables(one, other));
+    }
+
     /// The one call that every change to a key ends in: what watches, notifies and tracks hangs on it.
     pub fn touched(&mut self, key: Key<'_>, class: EventClass, event: &'static str) {
         if class != EventClass::New {
             self.log.touched += 1;
         }
+        self.tell(key, class, event);
+    }
+
+    /// The same for a change that is already counted with another key's: the other half of a move.
+    pub fn touched_too(&mut self, key: Key<'_>, class: EventClass, event: &'static str) {
+        self.tell(key, class, event);
+    }
+
+    fn tell(&mut self, key: Key<'_>, class: EventClass, event: &'static str) {
         if self.listeners.contains(Listeners::CHANGES) {
             self.log.changes.push(Change {
                 database: self.database as u32,
@@ -389,6 +534,14 @@ impl<'k> Unit<'k> {
         match &mut self.access {
             Access::One(_, shard) => Some(shard),
             _ => None,
+        }
+    }
+
+    /// The whole keyspace, for a command that runs exclusively.
+    pub(super) fn alone(&self) -> &Exclusive<'k> {
+        match &self.access {
+            Access::All(all) => all,
+            _ => unreachable!("only commands that run exclusively look at all shards"),
         }
     }
 
@@ -433,20 +586,20 @@ impl<'k> Unit<'k> {
         if self.log.overdue.get_mut().is_empty() {
             return;
         }
-        for (position, name) in std::mem::take(self.log.overdue.get_mut()) {
+        for (database, position, name) in std::mem::take(self.log.overdue.get_mut()) {
             let latch = self.latch_of(self.engine.keyspace.shard_of(position));
-            self.purge(Key {
+            let key = Key {
                 name: &name,
                 position,
                 latch,
-            });
+            };
+            self.in_database(database, |unit| unit.purge(key));
         }
     }
 
     fn expire(&mut self, key: Key<'_>) {
-        let database = self.database;
         self.note_time(key);
-        self.shard_mut(key).remove(database, key.position, key.name);
+        self.discard(key);
         self.expired(key);
     }
 
@@ -502,6 +655,22 @@ impl<'k> Unit<'k> {
         });
         self.log.garbage = garbage;
     }
+}
+
+/// The next number from 0 to 1 of a sequence that looks random (SplitMix64).
+fn next_chance(state: &mut u64) -> f64 {
+    *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    let mut mixed = *state;
+    mixed = (mixed ^ mixed >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+    ((mixed ^ mixed >> 31) >> 11) as f64 / (1_u64 << 53) as f64
+}
+
+fn chance(state: &Cell<u64>) -> f64 {
+    let mut next = state.get();
+    let drawn = next_chance(&mut next);
+    state.set(next);
+    drawn
 }
 
 /// Whether a deadline makes the difference between `embstr` and `raw` for this value.

@@ -1,9 +1,10 @@
 //! Commands that walk through a database: dispatch latches one shard after the other for them.
 
-use weft_keyspace::{Entry, Position};
+use weft_keyspace::{DeadlineChange, Entry, NewValue, Position};
 
 use super::context::Key;
 use super::unit::Unit;
+use crate::digest;
 
 /// Buckets looked at under one latch.
 const BUCKETS_PER_LATCH: usize = 8;
@@ -56,6 +57,62 @@ impl Unit<'_> {
             from = keyspace.shard_start(shard);
         }
         0
+    }
+
+    /// Calls `each` with the names of all live keys of the database, at one point in time. Only in a command that runs
+    /// exclusively.
+    pub fn each_key(&self, mut each: impl FnMut(&[u8])) {
+        let keyspace = &self.engine().keyspace;
+        let (database, now) = (self.database(), self.now_ms());
+        let mut next = 0;
+        while let Some(shard) = keyspace.next_nonempty(database, next) {
+            let latched = self.alone().shard_mut(shard);
+            let mut from = Some(keyspace.shard_start(shard));
+            while let Some(position) = from {
+                from = latched.scan(database, position, usize::MAX, |entry| {
+                    if entry.deadline().is_none_or(|deadline| deadline > now) {
+                        each(entry.key());
+                    }
+                });
+            }
+            next = shard + 1;
+        }
+    }
+
+    /// What `look` makes of the live entry of this name; none if there is none. Only in a command that runs exclusively.
+    pub fn look_alone<R>(&self, name: &[u8], look: impl FnOnce(Entry<'_>) -> R) -> Option<R> {
+        let keyspace = &self.engine().keyspace;
+        let position = keyspace.position(name);
+        let latched = self.alone().shard_mut(keyspace.shard_of(position));
+        let now = self.now_ms();
+        let entry = latched.find(self.database(), position, name)?;
+        let live = entry.deadline().is_none_or(|deadline| deadline > now);
+        live.then(|| look(entry))
+    }
+
+    /// Makes a key unless there is one of this name, without a trace in the journal. Only in a command that runs
+    /// exclusively.
+    pub fn fill(&mut self, name: &[u8], value: NewValue<'_>) {
+        let keyspace = &self.engine().keyspace;
+        let position = keyspace.position(name);
+        let (database, birth) = (self.database(), self.birth());
+        let mut latched = self.alone().shard_mut(keyspace.shard_of(position));
+        if latched.find(database, position, name).is_none() {
+            let stamp = |_| birth;
+            latched.set_stamped(
+                database,
+                position,
+                name,
+                value,
+                DeadlineChange::Clear,
+                stamp,
+            );
+        }
+    }
+
+    /// Digests of all databases, one a seed. Only in a command that runs exclusively.
+    pub fn digest<const N: usize>(&self, seeds: [u64; N]) -> [u64; N] {
+        digest::of_all(self.alone(), seeds)
     }
 
     /// The name of a live key, each as likely as the others; none if there is none.

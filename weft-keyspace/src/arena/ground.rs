@@ -147,6 +147,16 @@ impl Ground {
         }
     }
 
+    /// Bytes of all pages in use, those of arenas and those of tables.
+    pub(crate) fn used_bytes(&self) -> usize {
+        let slabs = lock(&self.slabs);
+        let pages = slabs.slabs.iter().flat_map(|slab| &slab.pages);
+        pages
+            .map(|pages| pages.load(Relaxed) as usize)
+            .sum::<usize>()
+            * PAGE_BYTES
+    }
+
     /// Whether single pages of ours can be given back.
     pub(crate) fn small_pages(&self) -> bool {
         self.small_pages.load(Relaxed)

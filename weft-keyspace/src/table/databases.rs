@@ -134,13 +134,7 @@ impl Databases {
     pub(crate) fn memory(&self) -> Memory {
         let tables = self.tables.iter().flatten();
         tables
-            .map(|table| Memory {
-                entries: table.arena.entry_bytes() as u64,
-                pages: table.arena.page_bytes() as u64,
-                tables: table.table_bytes() as u64,
-                external: table.external as u64,
-                retired: 0,
-            })
+            .map(|table| table.memory())
             .fold(Memory::default(), Memory::plus)
     }
 

@@ -4,6 +4,7 @@
 
 mod advice;
 mod clients;
+mod debug;
 mod harness;
 mod idle;
 mod parameters;
