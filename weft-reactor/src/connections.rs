@@ -49,6 +49,14 @@ impl<C> Connections<C> {
         ConnectionId::new(slot, entry.generation)
     }
 
+    /// Those of all connections in the table.
+    pub(crate) fn ids(&self) -> impl Iterator<Item = ConnectionId> {
+        let slots = self.slots.iter().enumerate();
+        slots
+            .filter(|(_, slot)| slot.connection.is_some())
+            .map(|(number, slot)| ConnectionId::new(number as u32, slot.generation))
+    }
+
     #[inline]
     pub(crate) fn find(&self, id: ConnectionId) -> Option<&C> {
         let slot = self.slots.get(id.slot())?;

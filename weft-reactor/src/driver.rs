@@ -43,7 +43,8 @@ pub trait Driver: Sized {
     ) -> io::Result<ConnectionId>;
 
     /// Gives the socket back through [`Handler::released`] once everything sent so far has left and no receive is in
-    /// flight; until then receives nothing more. For moving a connection to another thread's driver.
+    /// flight; until then receives nothing more, though what had been taken off the socket before is still handed out,
+    /// paused or not. For moving a connection to another thread's driver.
     fn release(&mut self, connection: ConnectionId);
 
     /// Queues everything in `output`, which is empty afterwards (but may bring a used buffer: keep one `Output` per

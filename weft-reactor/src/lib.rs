@@ -3,7 +3,7 @@
 //! A [`Driver`] belongs to one thread. It owns that thread's listeners, connections and timers, and in each
 //! [`Driver::turn`] waits once, hands what arrived to a [`Handler`] and sends what the handler produced. The semantics
 //! are those of completions ("these bytes have arrived"), so that a readiness driver ([`EpollDriver`]) and a ring driver
-//! fit behind the same trait.
+//! ([`UringDriver`]) fit behind the same trait.
 //!
 //! What it does not know: protocols, sessions, threads, configuration. It allocates nothing per event, starts no
 //! thread, never blocks outside its one wait, and holds no buffer for a connection with nothing to send.

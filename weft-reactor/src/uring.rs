@@ -496,7 +496,7 @@ impl UringDriver {
                 patience_ns = patience_ns.min(deadline.saturating_sub(fell_asleep_ns));
             }
         }
-        let sleeps = patience_ns > 0 && self.bell.flag.prepare_sleep();
+        let sleeps = patience_ns > 0 && !self.ring.has_news() && self.bell.flag.prepare_sleep();
         let began_ns = self.busy_ns();
         let result = if sleeps {
             self.ring.submit_and_wait(patience_ns)
@@ -506,14 +506,17 @@ impl UringDriver {
             // The last turn's sends have brought these along.
             Ok(())
         };
+        let mut worked_ns = 0;
         if let Some(times) = &mut self.times {
-            times.read_ns += thread_ns() - began_ns;
+            worked_ns = thread_ns() - began_ns;
+            times.read_ns += worked_ns;
         }
         self.ring.collect(&mut self.arrived);
         let notified = self.bell.flag.wake_up();
         self.turn_started_ns = monotonic_ns();
         if sleeps {
-            self.report.asleep_ns = self.turn_started_ns - fell_asleep_ns;
+            let waited_ns = self.turn_started_ns - fell_asleep_ns;
+            self.report.asleep_ns = waited_ns.saturating_sub(worked_ns);
         }
         match result {
             Ok(()) => Ok(notified),
@@ -745,6 +748,28 @@ impl UringDriver {
         } else {
             self.finish(id, CloseReason::Error(error));
         }
+    }
+}
+
+impl Drop for UringDriver {
+    /// Has everything in flight cancelled, so that the ring can see it end.
+    fn drop(&mut self) {
+        let ids: Vec<ConnectionId> = self.connections.ids().collect();
+        for id in ids {
+            self.stop_receiving(id);
+            if let Some(connection) = self.connections.find(id)
+                && let Some(flight) = connection.sending
+            {
+                self.ring.cancel(Operation::Send(flight));
+            }
+        }
+        for (number, accepting) in self.listeners.iter().enumerate() {
+            if accepting.as_ref().is_some_and(|it| it.polled) {
+                self.ring
+                    .cancel(Operation::Listener(ListenerId(number as u32)));
+            }
+        }
+        self.ring.cancel(Operation::Bell);
     }
 }
 

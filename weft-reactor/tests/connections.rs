@@ -35,6 +35,7 @@ on_every_driver! {
     sends_more_runs_than_one_call_takes
     a_released_connection_goes_on_elsewhere
     a_released_connection_sends_what_it_owes_first
+    a_connection_moves_under_load_without_losing_a_byte
     an_outgoing_connection_sends_as_soon_as_it_stands
     a_refused_outgoing_connection_is_closed
     a_removed_listener_refuses
@@ -652,6 +653,70 @@ fn a_released_connection_sends_what_it_owes_first<D: NewDriver>() {
     assert!(got == sent);
     drop(rig.seen.released.pop());
     assert_eq!(client.read(&mut [0]).unwrap(), 0);
+}
+
+/// Connections go to and fro between two drivers while their peers write and read all the time.
+fn a_connection_moves_under_load_without_losing_a_byte<D: NewDriver>() {
+    const PEERS: u64 = 6;
+    const BYTES: usize = 2_000_000;
+    let mut rigs = [Rig::<D>::new(), Rig::<D>::new()];
+    let peers: Vec<_> = (0..PEERS)
+        .map(|seed| {
+            let address = rigs[0].address;
+            thread::spawn(move || {
+                let mut client = rig::connect(address);
+                let sent = pattern(seed, BYTES);
+                let writer = {
+                    let (mut client, sent) = (client.try_clone().unwrap(), sent.clone());
+                    thread::spawn(move || {
+                        let mut random = fastrand::Rng::with_seed(seed);
+                        let mut rest = &sent[..];
+                        while !rest.is_empty() {
+                            let (part, after) =
+                                rest.split_at(random.usize(1..=rest.len().min(30_000)));
+                            client.write_all(part).unwrap();
+                            rest = after;
+                        }
+                    })
+                };
+                let mut got = vec![0; BYTES];
+                client.read_exact(&mut got).unwrap();
+                writer.join().unwrap();
+                assert!(got == sent, "peer {seed}");
+            })
+        })
+        .collect();
+    for rig in &mut rigs {
+        rig.seen.echo = true;
+    }
+    let deadline = std::time::Instant::now() + rig::PATIENCE;
+    let mut moves = 0;
+    let mut known = 0;
+    let mut random = fastrand::Rng::with_seed(1);
+    let mut here: [Vec<ConnectionId>; 2] = [Vec::new(), Vec::new()];
+    while !peers.iter().all(|peer| peer.is_finished()) {
+        assert!(std::time::Instant::now() < deadline);
+        for side in 0..2 {
+            rigs[side].turn(Some(Duration::from_micros(200)));
+            let accepted = rigs[side].seen.accepted();
+            if side == 0 {
+                here[0].extend(accepted[known..].iter().copied());
+                known = accepted.len();
+            }
+            while let Some((socket, filter)) = rigs[side].seen.released.pop() {
+                moves += 1;
+                here[1 - side].push(rigs[1 - side].io.adopt(socket, filter).unwrap());
+            }
+            if !here[side].is_empty() {
+                let id = here[side].swap_remove(random.usize(0..here[side].len()));
+                rigs[side].io.release(id);
+            }
+        }
+    }
+    for peer in peers {
+        peer.join().unwrap();
+    }
+    assert!(moves > 20, "{moves} moves");
 }
 
 fn an_outgoing_connection_sends_as_soon_as_it_stands<D: NewDriver>() {

@@ -7,6 +7,7 @@
 use std::collections::VecDeque;
 use std::os::fd::AsFd;
 
+use arrayvec::ArrayVec;
 use rustix::io::Errno;
 use rustix::net::sockopt;
 
@@ -182,25 +183,15 @@ impl UringDriver {
                 _ => self.give_back(Some(buffer)),
             }
         }
-        match &mut group[..] {
-            [] => {}
-            [(id, buffer)] => handler.received(self, *id, buffer.bytes()),
-            several => {
-                let count = several.len();
-                let mut rest = several.iter_mut();
-                let mut deliveries: [Delivery<'_>; GROUP_MAX] =
-                    std::array::from_fn(|_| match rest.next() {
-                        Some((id, buffer)) => Delivery {
-                            connection: *id,
-                            data: buffer.bytes(),
-                        },
-                        None => Delivery {
-                            connection: ConnectionId::from_bits(0),
-                            data: &mut [],
-                        },
-                    });
-                handler.received_group(self, &mut deliveries[..count]);
-            }
+        if !group.is_empty() {
+            let mut deliveries: ArrayVec<Delivery<'_>, GROUP_MAX> = group
+                .iter_mut()
+                .map(|(connection, buffer)| Delivery {
+                    connection: *connection,
+                    data: buffer.bytes(),
+                })
+                .collect();
+            handler.received_group(self, &mut deliveries);
         }
         for (_, buffer) in group.drain(..) {
             self.ring.buffers.give_back(buffer);

@@ -12,7 +12,7 @@ use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
 
 use io_uring::squeue::{self, Entry};
-use io_uring::types::{CancelBuilder, Fd, SubmitArgs, Timespec};
+use io_uring::types::{Fd, SubmitArgs, Timespec};
 use io_uring::{EnterFlags, IoUring, Probe, cqueue, opcode};
 use rustix::io::Errno;
 use weft_rope::Output;
@@ -87,9 +87,9 @@ const SPARE_MESSAGES: usize = 64;
 /// Slices an unused message keeps room for.
 const SPARE_SLICES: usize = 64;
 
-/// Attempts to see everything in flight end when a ring is dropped. Cancelled operations end at once, so one is enough
-/// unless the completion queue overflows.
-const DROP_ROUNDS: usize = 1024;
+/// Attempts to see everything in flight end when a ring is dropped. A kernel completes some 20 cancelled operations in
+/// each.
+const DROP_ROUNDS: usize = 1 << 20;
 
 impl Ring {
     /// Sets up rings for `entries` submissions at once. The error says what is missing when the kernel cannot or will not.
@@ -364,26 +364,14 @@ impl Ring {
 }
 
 impl Drop for Ring {
-    /// Ends everything in flight before anything it refers to is freed.
+    /// Sees everything in flight end before anything it refers to is freed. Its user has cancelled it.
     fn drop(&mut self) {
         let mut arrived = VecDeque::new();
-        // What is queued is counted as in flight, so it has to begin before it can end.
-        let mut result = self.submit();
-        if result.is_ok() {
-            let cancelled = self
-                .uring
-                .submitter()
-                .register_sync_cancel(None, CancelBuilder::any());
-            result = match cancelled {
-                Err(error) if Errno::from_io_error(&error) != Some(Errno::NOENT) => Err(error),
-                _ => Ok(()),
-            };
-        }
         for _ in 0..DROP_ROUNDS {
-            if self.in_flight == 0 || result.is_err() {
+            // What is queued is counted as in flight, so it has to begin before it can end.
+            if self.in_flight == 0 || self.submit_and_look().is_err() {
                 break;
             }
-            result = self.submit_and_look();
             self.collect(&mut arrived);
             // Their buffers must not be lent again.
             arrived.clear();
