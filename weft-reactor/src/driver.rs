@@ -302,7 +302,8 @@ pub struct TurnReport {
     pub bytes_received: u64,
     /// Bytes sent, as on the wire.
     pub bytes_sent: u64,
-    /// Nanoseconds spent asleep in the wait.
+    /// Nanoseconds spent asleep in the wait; without the processor time of falling asleep and waking up, as far as a
+    /// timed turn has measured it.
     pub asleep_ns: u64,
     /// Where the rest of the time went, if [`Driver::time_next_turn`] asked for it.
     pub times: Option<TurnTimes>,
