@@ -105,7 +105,10 @@ mod tests {
         count_read(&mut report, mark_ns - 1_000);
         count_write(&mut report, mark_ns - 5_000);
         let times = report.times.unwrap();
-        assert!(times.read_ns >= 1_000 && times.write_ns >= 5_000, "{times:?}");
+        assert!(
+            times.read_ns >= 1_000 && times.write_ns >= 5_000,
+            "{times:?}"
+        );
         let longest_ns = monotonic_ns() - start_ns + 5_000;
         assert!(times.write_ns <= longest_ns, "{times:?}");
     }
