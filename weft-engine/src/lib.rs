@@ -17,5 +17,7 @@ pub mod error;
 pub mod identity;
 pub mod journal;
 pub mod output_watch;
+mod recent;
 pub mod session;
 pub mod statistics;
+pub mod step_times;

@@ -178,6 +178,11 @@ pub trait Handler<D: Driver> {
         let _ = io;
     }
 
+    /// The wait is over; the turn's events follow.
+    fn turn_start(&mut self, io: &mut D) {
+        let _ = io;
+    }
+
     /// The turn's events are all delivered; what is queued goes out next. After this only `sent`, `closed` and
     /// `released` can follow, from that sending.
     fn turn_end(&mut self, io: &mut D) {

@@ -361,6 +361,7 @@ impl Driver for EpollDriver {
             }
         };
         self.report.events = events.len() as u32;
+        handler.turn_start(self);
         let next_list = std::mem::take(&mut self.spare_list);
         let leftovers = std::mem::replace(&mut self.receive_again, next_list);
 
