@@ -231,7 +231,7 @@ fn sections_and_fields_stand_in_redis_s_order() {
     let cpu = info(&mut local, &["cpu"]);
     assert_eq!(value(&cpu, "used_cpu_user_main_thread"), "1.234567");
     assert_eq!(value(&cpu, "used_cpu_sys_main_thread"), "0.000089");
-    // As Redis 8.2 prints them; what is not there yet is left out.
+    // As Redis 8.2 prints them; what is not there yet is left out, and our own fields follow.
     let in_order = [
         "total_connections_received",
         "total_commands_processed",
@@ -255,6 +255,7 @@ fn sections_and_fields_stand_in_redis_s_order() {
         "eventloop_duration_cmd_sum",
         "instantaneous_eventloop_cycles_per_sec",
         "instantaneous_eventloop_duration_usec",
+        "connections_moved",
     ];
     let stats = info(&mut local, &["stats"]);
     let fields = stats.lines().filter_map(|line| line.split_once(':'));
