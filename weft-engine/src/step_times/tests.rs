@@ -1,3 +1,5 @@
+//! What is timed and how it is divided, on clocks that move as told.
+
 use std::cell::Cell;
 
 use weft_resp::{Protocol, Writer};
