@@ -250,6 +250,7 @@ fn sections_and_fields_stand_in_redis_s_order() {
         "io_threaded_reads_processed",
         "io_threaded_writes_processed",
         "client_query_buffer_limit_disconnections",
+        "client_output_buffer_limit_disconnections",
         "eventloop_cycles",
         "eventloop_duration_sum",
         "eventloop_duration_cmd_sum",
