@@ -1,6 +1,6 @@
 //! What all workers share, and what each worker has for itself.
 
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use weft_keyspace::{Dropped, Garbage, Keyspace, Options};
@@ -13,7 +13,8 @@ use crate::config::{Config, Settings};
 use crate::dispatch::{Batch, Change, ExpiryCursor, UnitLog};
 use crate::journal::Journal;
 use crate::memory::Watermarks;
-use crate::statistics::{Totals, WorkerStatistics};
+use crate::statistics::{Account, Totals, WorkerStatistics};
+use crate::step_times::{StepTimer, Turn};
 
 /// The keyspace, the commands, the configuration and the journal of one server.
 pub struct Engine {
@@ -30,14 +31,25 @@ pub struct Engine {
     /// Whether overdue keys are removed although nobody asks for them.
     pub active_expiry: AtomicBool,
     pub(crate) watermarks: Watermarks,
+    /// How many workers serve connections now.
+    pub active_workers: AtomicUsize,
     config: Mutex<Config>,
     config_generation: AtomicU64,
     listeners: AtomicU32,
     observer: Option<Box<dyn Observer>>,
     /// Those of all workers that ever were, by their numbers.
     statistics: Mutex<Vec<Arc<WorkerStatistics>>>,
-    statistics_reset: Mutex<Totals>,
+    statistics_reset: Mutex<StatisticsReset>,
     next_client: AtomicU64,
+}
+
+/// From where statistics count.
+#[derive(Default)]
+struct StatisticsReset {
+    /// Nanoseconds on the scale of the engine's clock; 0: never reset.
+    at_ns: u64,
+    /// Each worker's counters then, by their numbers.
+    workers: Vec<Totals>,
 }
 
 /// Who a server is, fixed from its start.
@@ -129,6 +141,7 @@ impl Engine {
             host: parts.host,
             identity: parts.identity,
             active_expiry: AtomicBool::new(true),
+            active_workers: AtomicUsize::new(1),
             config: Mutex::new(parts.config),
             config_generation: AtomicU64::new(0),
             listeners: AtomicU32::new(listeners.0),
@@ -186,23 +199,50 @@ impl Engine {
     /// The sums of all workers' counters since the start or the last reset.
     #[must_use]
     pub fn totals(&self) -> Totals {
-        let reset = self
-            .statistics_reset
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        Totals::of(&self.worker_statistics()).since(&reset)
+        Totals::sum(self.accounts().iter().map(|account| &account.totals))
+    }
+
+    /// What each worker has counted since the start or the last reset, by their numbers.
+    #[must_use]
+    pub fn accounts(&self) -> Vec<Account> {
+        let reset = self.statistics_reset();
+        let statistics = self.worker_statistics().into_iter().enumerate();
+        statistics
+            .map(|(id, statistics)| {
+                let since = reset.workers.get(id).copied().unwrap_or_default();
+                let totals = Totals::of(&statistics).since(&since);
+                Account { statistics, totals }
+            })
+            .collect()
+    }
+
+    /// When statistics were last reset, in nanoseconds on the scale of the clock; 0: never.
+    #[must_use]
+    pub fn statistics_reset_ns(&self) -> u64 {
+        self.statistics_reset().at_ns
     }
 
     /// CONFIG RESETSTAT: everything counts from here, except what tells how many there are now.
-    pub fn reset_statistics(&self) {
-        let mut reset = self
-            .statistics_reset
+    pub fn reset_statistics(&self, now_ns: u64) {
+        let mut reset = self.statistics_reset();
+        reset.at_ns = now_ns;
+        reset.workers = self
+            .worker_statistics()
+            .iter()
+            .map(|worker| {
+                worker.longest_turn_ns.reset();
+                Totals {
+                    connected_clients: 0,
+                    ..Totals::of(worker)
+                }
+            })
+            .collect();
+    }
+
+    fn statistics_reset(&self) -> MutexGuard<'_, StatisticsReset> {
+        self.statistics_reset
             .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        *reset = Totals {
-            connected_clients: 0,
-            ..Totals::of(&self.worker_statistics())
-        };
+            .unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The counters of all workers there have been, by their numbers.
@@ -228,6 +268,9 @@ impl Engine {
     }
 }
 
+/// Makes the choice of turns that are timed independent of the commands' randomness.
+const TIMER_SEED: u64 = 0x7469_6d65_7475_726e;
+
 /// What one worker has for itself between batches.
 pub struct WorkerState {
     id: usize,
@@ -243,6 +286,7 @@ pub struct WorkerState {
     )]
     batches: Vec<Box<Batch>>,
     pub(crate) expiry: ExpiryCursor,
+    pub(crate) timer: StepTimer,
     waste: Vec<Waste>,
     /// What the worker's surroundings are to do.
     pub actions: Vec<Action>,
@@ -265,6 +309,7 @@ impl WorkerState {
             log: UnitLog::default(),
             batches: Vec::new(),
             expiry: ExpiryCursor::default(),
+            timer: StepTimer::new(seed ^ TIMER_SEED),
             waste: Vec::new(),
             actions: Vec::new(),
             random: fastrand::Rng::with_seed(seed),
@@ -297,6 +342,24 @@ impl WorkerState {
             self.access_rule = AccessRule::of(&self.settings);
             self.settings_generation = generation;
         }
+    }
+
+    /// The worker's loop begins: from here on it is either busy or idle.
+    pub fn begin_loop(&mut self, clock: &dyn crate::clock::Clock) {
+        self.timer
+            .begin_loop(&self.statistics, clock.monotonic_ns());
+    }
+
+    /// Before each turn of the loop: whether it is to be timed, by the driver too.
+    #[must_use]
+    pub fn begin_turn(&mut self, clock: &dyn crate::clock::Clock) -> bool {
+        self.timer.begin_turn(clock)
+    }
+
+    /// Counts a turn that is over. `delayed_ns` tells for how much of it another thread had the processor; it is asked
+    /// only if the turn may be the longest.
+    pub fn end_turn(&mut self, turn: &Turn, delayed_ns: impl FnOnce() -> u64) {
+        self.timer.end_turn(&self.statistics, turn, delayed_ns);
     }
 
     /// Removes up to `budget` overdue keys and says whether there may be more now.

@@ -19,5 +19,7 @@ pub mod identity;
 pub mod journal;
 pub mod memory;
 pub mod output_watch;
+mod recent;
 pub mod session;
 pub mod statistics;
+pub mod step_times;

@@ -13,6 +13,7 @@ use crate::config::OutputLimit;
 use crate::dispatch::{self, Batch};
 use crate::engine::{Engine, WorkerState};
 use crate::output_watch::{self, OutputWatch};
+use crate::step_times::Step;
 
 /// How many requests of one connection are looked at ahead of their turn.
 const BATCH_MAX: usize = 32;
@@ -45,11 +46,18 @@ pub struct Arrival<'a> {
 
 /// Looks up the commands of all `arrivals`, finds where their keys live, and begins to load what is there. With a single
 /// request there is nothing to gain from that.
-pub fn prepare(engine: &Engine, worker: &WorkerState, arrivals: &mut [Arrival<'_>]) {
+pub fn prepare(
+    engine: &Engine,
+    worker: &mut WorkerState,
+    clock: &dyn Clock,
+    arrivals: &mut [Arrival<'_>],
+) {
+    worker.timer.start(clock);
     let requests: usize = arrivals
         .iter()
         .map(|arrival| arrival.batch.requests.len())
         .sum();
+    count_batch(worker, requests);
     let gate = engine.keyspace.gate(worker.id()).enter();
     for arrival in &mut *arrivals {
         let Arrival {
@@ -66,6 +74,16 @@ pub fn prepare(engine: &Engine, worker: &WorkerState, arrivals: &mut [Arrival<'_
                 .batch
                 .prefetch_entries(engine, &gate, arrival.database);
         }
+    }
+    drop(gate);
+    worker.timer.lap(clock, Step::Execute);
+}
+
+fn count_batch(worker: &WorkerState, requests: usize) {
+    if requests > 0 {
+        let statistics = worker.statistics();
+        statistics.batches.add(1);
+        statistics.batched_requests.add(requests as i64);
     }
 }
 
@@ -139,17 +157,25 @@ impl Session {
         &mut self,
         engine: &Engine,
         worker: &mut WorkerState,
+        clock: &dyn Clock,
         data: &'a [u8],
     ) -> Arrival<'a> {
         worker.refresh_settings(engine);
         worker.statistics().input_bytes.add(data.len() as i64);
-        self.parse(worker, data)
+        self.parse(worker, clock, data)
     }
 
-    fn parse<'a>(&mut self, worker: &mut WorkerState, data: &'a [u8]) -> Arrival<'a> {
+    fn parse<'a>(
+        &mut self,
+        worker: &mut WorkerState,
+        clock: &dyn Clock,
+        data: &'a [u8],
+    ) -> Arrival<'a> {
+        worker.timer.start(clock);
         let source = self.parser.begin(data);
         let mut batch = worker.take_batch();
         let parsed = self.parse_batch(worker, &source, &mut batch);
+        worker.timer.lap(clock, Step::Parse);
         Arrival {
             source,
             batch,
@@ -189,6 +215,9 @@ impl Session {
         let room = output_watch::hard_end(output_limit(worker)).saturating_sub(self.unsent);
         self.client.output_end = before.saturating_add(room);
         self.unfinished = false;
+        let ticks = || clock.monotonic_ns();
+        let probe = worker.timer.probe(&ticks);
+        worker.timer.start(clock);
         loop {
             dispatch::run(
                 engine,
@@ -198,6 +227,7 @@ impl Session {
                 &batch,
                 &source,
                 out,
+                probe.as_ref(),
             );
             match parsed {
                 _ if self.client.closing() || out.len() >= self.client.output_end => break,
@@ -206,8 +236,11 @@ impl Session {
                     break;
                 }
                 Ok(true) => {
+                    worker.timer.lap(clock, Step::Execute);
                     parsed = self.parse_batch(worker, &source, &mut batch);
+                    worker.timer.lap(clock, Step::Parse);
                     let several = batch.requests.len() > 1;
+                    count_batch(worker, batch.requests.len());
                     let database = self.client.database;
                     let gate = engine.keyspace.gate(worker.id()).enter();
                     batch.plan(engine, &gate, database, &source, several);
@@ -222,6 +255,8 @@ impl Session {
                 }
             }
         }
+        worker.timer.lap(clock, Step::Execute);
+        worker.timer.take_encoding_out(probe);
         worker.put_batch(batch);
         self.parser.end(source);
         worker
@@ -246,8 +281,8 @@ impl Session {
         clock: &dyn Clock,
         out: &mut Output,
     ) -> Verdict {
-        let mut arrival = self.take_in(engine, worker, &[]);
-        prepare(engine, worker, std::slice::from_mut(&mut arrival));
+        let mut arrival = self.take_in(engine, worker, clock, &[]);
+        prepare(engine, worker, clock, std::slice::from_mut(&mut arrival));
         self.run(engine, worker, clock, arrival, out)
     }
 
@@ -266,8 +301,8 @@ impl Session {
         data: &[u8],
         out: &mut Output,
     ) -> Verdict {
-        let mut arrival = self.take_in(engine, worker, data);
-        prepare(engine, worker, std::slice::from_mut(&mut arrival));
+        let mut arrival = self.take_in(engine, worker, clock, data);
+        prepare(engine, worker, clock, std::slice::from_mut(&mut arrival));
         let mut before = out.len();
         let mut verdict = self.run(engine, worker, clock, arrival, out);
         while verdict == Verdict::Unfinished {
@@ -293,8 +328,8 @@ impl Session {
         if self.parser.large_target().is_some() {
             return self.verdict(worker, out);
         }
-        let mut arrival = self.parse(worker, &[]);
-        prepare(engine, worker, std::slice::from_mut(&mut arrival));
+        let mut arrival = self.parse(worker, clock, &[]);
+        prepare(engine, worker, clock, std::slice::from_mut(&mut arrival));
         self.run(engine, worker, clock, arrival, out)
     }
 

@@ -5,7 +5,7 @@ use nix::sys::time::TimeVal;
 
 use crate::cgroup;
 
-/// Processor time used by all threads of this process, in microseconds.
+/// Processor time used, in microseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CpuTime {
     /// In the program itself.
@@ -14,10 +14,20 @@ pub struct CpuTime {
     pub system_us: u64,
 }
 
-/// What this process has used since it started.
+/// What all threads of this process have used since it started.
 #[must_use]
 pub fn process_time() -> CpuTime {
-    match getrusage(UsageWho::RUSAGE_SELF) {
+    usage(UsageWho::RUSAGE_SELF)
+}
+
+/// What the calling thread has used since it started.
+#[must_use]
+pub fn thread_time() -> CpuTime {
+    usage(UsageWho::RUSAGE_THREAD)
+}
+
+fn usage(whose: UsageWho) -> CpuTime {
+    match getrusage(whose) {
         Ok(usage) => CpuTime {
             user_us: microseconds(usage.user_time()),
             system_us: microseconds(usage.system_time()),
@@ -101,6 +111,22 @@ mod tests {
             after.user_us > before.user_us && after.system_us >= before.system_us,
             "{after:?} {sum}"
         );
+    }
+
+    #[test]
+    fn a_thread_s_time_is_its_own() {
+        let before = thread_time();
+        let other = std::thread::spawn(|| {
+            while thread_time().user_us < 20_000 {
+                std::hint::black_box(());
+            }
+            thread_time()
+        });
+        let other = other.join().expect("it does not panic");
+        assert!(other.user_us >= 20_000);
+        let spent_us = thread_time().user_us - before.user_us;
+        assert!(spent_us < other.user_us, "{spent_us} {other:?}");
+        assert!(process_time().user_us >= other.user_us);
     }
 
     #[test]

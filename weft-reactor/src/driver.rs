@@ -179,6 +179,11 @@ pub trait Handler<D: Driver> {
         let _ = io;
     }
 
+    /// The wait is over; the turn's events follow.
+    fn turn_start(&mut self, io: &mut D) {
+        let _ = io;
+    }
+
     /// The turn's events are all delivered; what is queued goes out next. After this only `sent`, `closed` and
     /// `released` can follow, from that sending.
     fn turn_end(&mut self, io: &mut D) {
@@ -303,7 +308,8 @@ pub struct TurnReport {
     pub bytes_received: u64,
     /// Bytes sent, as on the wire.
     pub bytes_sent: u64,
-    /// Nanoseconds spent asleep in the wait.
+    /// Nanoseconds spent asleep in the wait; without the processor time of falling asleep and waking up, as far as a
+    /// timed turn has measured it.
     pub asleep_ns: u64,
     /// Where the rest of the time went, if [`Driver::time_next_turn`] asked for it.
     pub times: Option<TurnTimes>,

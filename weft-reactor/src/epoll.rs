@@ -27,11 +27,12 @@ use crate::clock::monotonic_ns;
 use crate::connections::Connections;
 use crate::driver::{
     Close, CloseReason, ConnectionId, Driver, DriverOptions, GROUP_MAX, Handler, ListenerId,
-    TimerId, TimerToken, TurnReport,
+    TimerId, TimerToken, TurnReport, TurnTimes,
 };
 use crate::filter::{Filter, Filtered};
 use crate::listen::Listener;
 use crate::timers::Timers;
+use crate::timing::{self, SleepCost};
 use crate::wake::{Bell, Waker};
 use accept::Accepting;
 
@@ -68,6 +69,7 @@ pub struct EpollDriver {
     turn_started_ns: u64,
     /// The next turn is timed.
     timing: bool,
+    sleep_cost: SleepCost,
     report: TurnReport,
 }
 
@@ -163,6 +165,7 @@ impl EpollDriver {
             spin_ns: 0,
             turn_started_ns: monotonic_ns(),
             timing: false,
+            sleep_cost: SleepCost::new(),
             report: TurnReport::default(),
         })
     }
@@ -345,7 +348,10 @@ impl Driver for EpollDriver {
         handler: &mut H,
         timeout: Option<Duration>,
     ) -> io::Result<TurnReport> {
-        self.report = TurnReport::default();
+        self.report = TurnReport {
+            times: std::mem::take(&mut self.timing).then(TurnTimes::default),
+            ..TurnReport::default()
+        };
         let mut events = std::mem::take(&mut self.events);
         let notified = match self.wait(&mut events, timeout) {
             Ok(notified) => notified,
@@ -355,6 +361,7 @@ impl Driver for EpollDriver {
             }
         };
         self.report.events = events.len() as u32;
+        handler.turn_start(self);
         let next_list = std::mem::take(&mut self.spare_list);
         let leftovers = std::mem::replace(&mut self.receive_again, next_list);
 
@@ -395,6 +402,7 @@ impl EpollDriver {
             Some(timeout) => u64::try_from(timeout.as_nanos()).unwrap_or(u64::MAX),
             None => u64::MAX,
         };
+        let mark_ns = timing::mark(&self.report);
         events.clear();
         if patience_ns > 0 && self.spin_ns > 0 && self.spin(events, patience_ns)? {
             patience_ns = 0;
@@ -407,16 +415,26 @@ impl EpollDriver {
             }
         }
         let sleeps = patience_ns > 0 && self.bell.flag.prepare_sleep();
+        let measured = sleeps && self.report.times.is_some();
+        let cost_mark_ns = if measured { self.sleep_cost.mark() } else { 0 };
         let result = if events.is_empty() {
             let patience = if sleeps { patience_ns } else { 0 };
             wait_for_events(&self.epoll, events, patience)
         } else {
             Ok(())
         };
+        if measured {
+            self.sleep_cost.measured_since(cost_mark_ns);
+        }
         let notified = self.bell.flag.wake_up();
         self.turn_started_ns = monotonic_ns();
         if sleeps {
-            self.report.asleep_ns = self.turn_started_ns - fell_asleep_ns;
+            self.report.asleep_ns = self
+                .sleep_cost
+                .sleep_in(self.turn_started_ns - fell_asleep_ns);
+        }
+        if let Some(times) = &mut self.report.times {
+            times.read_ns = self.turn_started_ns - mark_ns - self.report.asleep_ns;
         }
         match result {
             Ok(()) => Ok(notified),

@@ -20,6 +20,7 @@ mod listen;
 #[allow(unsafe_code)]
 mod mailbox;
 mod timers;
+mod timing;
 mod unix_socket;
 mod uring;
 mod wake;

@@ -24,7 +24,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use rustix::io::Errno;
-use rustix::time::{ClockId, clock_gettime};
 use weft_rope::Output;
 
 use crate::clock::monotonic_ns;
@@ -36,6 +35,7 @@ use crate::driver::{
 use crate::filter::{Filter, Filtered};
 use crate::listen::Listener;
 use crate::timers::Timers;
+use crate::timing::{self, SleepCost};
 use crate::wake::{Bell, Waker};
 use accept::Accepting;
 use buffers::Buffer;
@@ -80,7 +80,7 @@ pub struct UringDriver {
     turn: u32,
     /// The next turn is timed.
     timing: bool,
-    times: Option<TurnTimes>,
+    sleep_cost: SleepCost,
     report: TurnReport,
 }
 
@@ -247,7 +247,7 @@ impl UringDriver {
             turn_started_ns: monotonic_ns(),
             turn: 0,
             timing: false,
-            times: None,
+            sleep_cost: SleepCost::new(),
             report: TurnReport::default(),
         })
     }
@@ -437,10 +437,13 @@ impl Driver for UringDriver {
         handler: &mut H,
         timeout: Option<Duration>,
     ) -> io::Result<TurnReport> {
-        self.report = TurnReport::default();
-        self.times = std::mem::take(&mut self.timing).then(TurnTimes::default);
+        self.report = TurnReport {
+            times: std::mem::take(&mut self.timing).then(TurnTimes::default),
+            ..TurnReport::default()
+        };
         self.turn = self.turn.wrapping_add(1);
         let notified = self.wait(timeout)?;
+        handler.turn_start(self);
         let next_list = std::mem::take(&mut self.spare_list);
         let leftovers = std::mem::replace(&mut self.receive_again, next_list);
 
@@ -468,7 +471,6 @@ impl Driver for UringDriver {
             self.complete_sends(handler);
         }
         self.deliver_ended(handler);
-        self.report.times = self.times;
         Ok(self.report)
     }
 }
@@ -486,6 +488,7 @@ impl UringDriver {
             Some(timeout) => u64::try_from(timeout.as_nanos()).unwrap_or(u64::MAX),
             None => u64::MAX,
         };
+        let mark_ns = timing::mark(&self.report);
         if patience_ns > 0 && self.spin_ns > 0 && self.spin(patience_ns)? {
             patience_ns = 0;
         }
@@ -497,7 +500,8 @@ impl UringDriver {
             }
         }
         let sleeps = patience_ns > 0 && !self.ring.has_news() && self.bell.flag.prepare_sleep();
-        let began_ns = self.busy_ns();
+        let measured = sleeps && self.report.times.is_some();
+        let cost_mark_ns = if measured { self.sleep_cost.mark() } else { 0 };
         let result = if sleeps {
             self.ring.submit_and_wait(patience_ns)
         } else if self.arrived.is_empty() || self.ring.has_submissions() {
@@ -506,17 +510,19 @@ impl UringDriver {
             // The last turn's sends have brought these along.
             Ok(())
         };
-        let mut worked_ns = 0;
-        if let Some(times) = &mut self.times {
-            worked_ns = thread_ns() - began_ns;
-            times.read_ns += worked_ns;
+        if measured {
+            self.sleep_cost.measured_since(cost_mark_ns);
         }
         self.ring.collect(&mut self.arrived);
         let notified = self.bell.flag.wake_up();
         self.turn_started_ns = monotonic_ns();
         if sleeps {
-            let waited_ns = self.turn_started_ns - fell_asleep_ns;
-            self.report.asleep_ns = waited_ns.saturating_sub(worked_ns);
+            self.report.asleep_ns = self
+                .sleep_cost
+                .sleep_in(self.turn_started_ns - fell_asleep_ns);
+        }
+        if let Some(times) = &mut self.report.times {
+            times.read_ns = self.turn_started_ns - mark_ns - self.report.asleep_ns;
         }
         match result {
             Ok(()) => Ok(notified),
@@ -555,27 +561,19 @@ impl UringDriver {
 
     /// Hands over what the turn has queued, and collects what that and the kernel's own work have completed.
     fn submit(&mut self) -> io::Result<()> {
-        if self.times.is_some() {
+        if self.report.times.is_some() {
             // Apart, so that sending and receiving can be told apart.
-            let began_ns = thread_ns();
+            let mark_ns = timing::mark(&self.report);
             self.ring.submit()?;
-            let sent_ns = thread_ns();
+            timing::count_write(&mut self.report, mark_ns);
+            let mark_ns = timing::mark(&self.report);
             self.ring.submit_and_look()?;
-            let looked_ns = thread_ns();
-            if let Some(times) = &mut self.times {
-                times.write_ns += sent_ns - began_ns;
-                times.read_ns += looked_ns - sent_ns;
-            }
+            timing::count_read(&mut self.report, mark_ns);
         } else {
             self.ring.submit_and_look()?;
         }
         self.ring.collect(&mut self.arrived);
         Ok(())
-    }
-
-    /// The processor time of this thread, if the turn is timed.
-    fn busy_ns(&self) -> u64 {
-        if self.times.is_some() { thread_ns() } else { 0 }
     }
 
     fn next_deadline_ns(&self) -> Option<u64> {
@@ -771,10 +769,4 @@ impl Drop for UringDriver {
         }
         self.ring.cancel(Operation::Bell);
     }
-}
-
-/// Processor time this thread has used.
-fn thread_ns() -> u64 {
-    let time = clock_gettime(ClockId::ThreadCPUTime);
-    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }

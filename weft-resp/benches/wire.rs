@@ -4,7 +4,7 @@
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
-use weft_resp::{Limits, Protocol, RequestParser, RequestWriter, Requests, Writer};
+use weft_resp::{Limits, Probe, Protocol, RequestParser, RequestWriter, Requests, Writer};
 use weft_rope::Output;
 
 const PIPELINE: usize = 100;
@@ -99,6 +99,25 @@ fn write(name: &str, protocol: Protocol, reply: impl Fn(&mut Writer<'_>)) {
     });
 }
 
+/// As [`write`], under a probe as in a turn that is timed: one in 32.
+fn write_probed(name: &str, reply: impl Fn(&mut Writer<'_>)) {
+    let start = Instant::now();
+    let ticks = || start.elapsed().as_nanos() as u64;
+    let mut out = Output::new();
+    measure(&format!("write {name}, under a probe"), PIPELINE, || {
+        let probe = Probe::new(&ticks, 0);
+        for _ in 0..PIPELINE {
+            reply(&mut Writer::probed(
+                &mut out,
+                black_box(Protocol::Resp2),
+                Some(&probe),
+            ));
+        }
+        black_box((&mut out, probe.spent()));
+        out.clear();
+    });
+}
+
 fn main() {
     let key = |index: usize| format!("key:{index:012}").into_bytes();
     parse("GET", &pipeline(|index| vec![b"GET".to_vec(), key(index)]));
@@ -118,6 +137,7 @@ fn main() {
     write("bulk, 128 bytes", Protocol::Resp2, |writer| {
         writer.bulk(black_box(&long))
     });
+    write_probed("bulk, 128 bytes", |writer| writer.bulk(black_box(&long)));
     write("ok", Protocol::Resp2, |writer| writer.ok());
     write("null", Protocol::Resp3, |writer| writer.null());
     write("integer, one digit", Protocol::Resp2, |writer| {

@@ -17,6 +17,7 @@ mod grisu;
 mod header;
 mod inline;
 mod parser;
+mod probe;
 mod protocol;
 mod request_writer;
 mod writer;
@@ -26,6 +27,7 @@ pub use decode::{DecodeError, DecodeLimits, Reply, decode_reply, decode_reply_wi
 pub use double::{DoubleText, double_text};
 pub use error::ProtocolError;
 pub use parser::{LARGE_ARGUMENT_BYTES, Limits, RequestParser, Source};
+pub use probe::Probe;
 pub use protocol::Protocol;
 pub use request_writer::RequestWriter;
 pub use writer::{Deferred, Writer};

@@ -8,6 +8,7 @@ use std::ops::Range;
 use weft_rope::{Mark, Output, Rope};
 
 use crate::double;
+use crate::probe::Probe;
 use crate::protocol::Protocol;
 
 /// Encodes replies into an [`Output`]. Nested replies are written after the header that counts them.
@@ -17,6 +18,7 @@ pub struct Writer<'a> {
     pub out: &'a mut Output,
     /// What the connection speaks.
     pub protocol: Protocol,
+    probe: Option<&'a Probe<'a>>,
 }
 
 /// An aggregate whose size is told by [`Writer::finish`], once it is known. Finished last in, first out.
@@ -38,7 +40,25 @@ impl<'a> Writer<'a> {
     /// A writer of `protocol` into `out`.
     #[inline]
     pub fn new(out: &'a mut Output, protocol: Protocol) -> Writer<'a> {
-        Writer { out, protocol }
+        Writer {
+            out,
+            protocol,
+            probe: None,
+        }
+    }
+
+    /// The same, its time measured by `probe` if there is one.
+    #[inline]
+    pub fn probed(
+        out: &'a mut Output,
+        protocol: Protocol,
+        probe: Option<&'a Probe<'a>>,
+    ) -> Writer<'a> {
+        Writer {
+            out,
+            protocol,
+            probe,
+        }
     }
 
     /// From here on replies are written in `protocol`.
@@ -55,6 +75,9 @@ impl<'a> Writer<'a> {
     /// `+OK`.
     #[inline]
     pub fn ok(&mut self) {
+        if let Some(probe) = self.probe {
+            return self.measured(probe, |writer| writer.ok());
+        }
         self.out.tail().extend_from_slice(b"+OK\r\n");
     }
 
@@ -76,12 +99,18 @@ impl<'a> Writer<'a> {
     /// `:value`.
     #[inline]
     pub fn integer(&mut self, value: i64) {
+        if let Some(probe) = self.probe {
+            return self.measured(probe, |writer| writer.integer(value));
+        }
         number_line(self.out.tail(), b':', value);
     }
 
     /// A bulk string holding `bytes`.
     #[inline]
     pub fn bulk(&mut self, bytes: &[u8]) {
+        if let Some(probe) = self.probe {
+            return self.measured(probe, |writer| writer.bulk(bytes));
+        }
         let tail = self.out.tail();
         tail.reserve(bytes.len() + NUMBER_LINE_MAX + 2);
         header(tail, b'$', bytes.len());
@@ -91,6 +120,9 @@ impl<'a> Writer<'a> {
 
     /// A bulk string holding the bytes of `rope`, lent to the output when they are many.
     pub fn bulk_rope(&mut self, rope: &Rope) {
+        if let Some(probe) = self.probe {
+            return self.measured(probe, |writer| writer.bulk_rope(rope));
+        }
         header(self.out.tail(), b'$', rope.len());
         self.out.push_rope(rope);
         self.out.tail().extend_from_slice(b"\r\n");
@@ -98,6 +130,9 @@ impl<'a> Writer<'a> {
 
     /// A bulk string holding a part of `rope`, lent to the output when it is long.
     pub fn bulk_rope_range(&mut self, rope: &Rope, range: Range<usize>) {
+        if let Some(probe) = self.probe {
+            return self.measured(probe, |writer| writer.bulk_rope_range(rope, range));
+        }
         header(self.out.tail(), b'$', range.len());
         self.out.push_rope_range(rope, range);
         self.out.tail().extend_from_slice(b"\r\n");
@@ -106,11 +141,17 @@ impl<'a> Writer<'a> {
     /// A bulk string holding `value` in decimal.
     #[inline]
     pub fn bulk_integer(&mut self, value: i64) {
+        if let Some(probe) = self.probe {
+            return self.measured(probe, |writer| writer.bulk_integer(value));
+        }
         self.bulk(itoa::Buffer::new().format(value).as_bytes());
     }
 
     /// A bulk string holding `value` as [`Writer::double`] prints it.
     pub fn bulk_double(&mut self, value: f64) {
+        if let Some(probe) = self.probe {
+            return self.measured(probe, |writer| writer.bulk_double(value));
+        }
         self.bulk(double::double_text(value).as_bytes());
     }
 
@@ -129,6 +170,9 @@ impl<'a> Writer<'a> {
     /// The header of an array of `count` elements.
     #[inline]
     pub fn array(&mut self, count: usize) {
+        if let Some(probe) = self.probe {
+            return self.measured(probe, |writer| writer.array(count));
+        }
         header(self.out.tail(), b'*', count);
     }
 
@@ -147,6 +191,9 @@ impl<'a> Writer<'a> {
     /// The header of a push message of `count` elements; in RESP2 of an array.
     #[inline]
     pub fn push(&mut self, count: usize) {
+        if let Some(probe) = self.probe {
+            return self.measured(probe, |writer| writer.push(count));
+        }
         let kind = if self.protocol == Protocol::Resp3 {
             b'>'
         } else {
@@ -159,6 +206,9 @@ impl<'a> Writer<'a> {
     /// the answer is false, and the keys and values must be left out.
     #[must_use = "the pairs are written only if this is true"]
     pub fn attribute(&mut self, pairs: usize) -> bool {
+        if let Some(probe) = self.probe {
+            return self.measured(probe, |writer| writer.attribute(pairs));
+        }
         let known = self.protocol == Protocol::Resp3;
         if known {
             header(self.out.tail(), b'|', pairs);
@@ -168,6 +218,9 @@ impl<'a> Writer<'a> {
 
     /// `,value`, in RESP2 a bulk string: `inf`, `-inf`, `nan` or the shortest digits that read back the same.
     pub fn double(&mut self, value: f64) {
+        if let Some(probe) = self.probe {
+            return self.measured(probe, |writer| writer.double(value));
+        }
         let text = double::double_text(value);
         match self.protocol {
             Protocol::Resp2 => self.bulk(text.as_bytes()),
@@ -196,6 +249,9 @@ impl<'a> Writer<'a> {
     /// A string with a three-byte format (`txt`, `mkd`), in RESP2 a bulk string without it. A format of another
     /// length is cut or filled with spaces.
     pub fn verbatim(&mut self, format: &str, bytes: &[u8]) {
+        if let Some(probe) = self.probe {
+            return self.measured(probe, |writer| writer.verbatim(format, bytes));
+        }
         if self.protocol == Protocol::Resp2 {
             return self.bulk(bytes);
         }
@@ -228,6 +284,9 @@ impl<'a> Writer<'a> {
 
     /// Tells the size of a deferred aggregate: elements of an array or set, pairs of a map.
     pub fn finish(&mut self, deferred: Deferred, count: usize) {
+        if let Some(probe) = self.probe {
+            return self.measured(probe, |writer| writer.finish(deferred, count));
+        }
         let (kind, count) = self.shape(deferred.kind, count);
         let mut line = Vec::with_capacity(NUMBER_LINE_MAX);
         header(&mut line, kind, count);
@@ -237,7 +296,20 @@ impl<'a> Writer<'a> {
     /// Appends bytes that are already encoded.
     #[inline]
     pub fn raw(&mut self, encoded: &[u8]) {
+        if let Some(probe) = self.probe {
+            return self.measured(probe, |writer| writer.raw(encoded));
+        }
         self.out.tail().extend_from_slice(encoded);
+    }
+
+    /// Runs a call of this writer under the probe, and what that calls in turn without.
+    #[cold]
+    #[inline(never)]
+    fn measured<R>(&mut self, probe: &'a Probe<'a>, call: impl FnOnce(&mut Writer<'a>) -> R) -> R {
+        self.probe = None;
+        let result = probe.measure(|| call(self));
+        self.probe = Some(probe);
+        result
     }
 
     fn deferred(&mut self, kind: Aggregate) -> Deferred {
@@ -249,6 +321,9 @@ impl<'a> Writer<'a> {
 
     #[inline]
     fn aggregate(&mut self, kind: Aggregate, count: usize) {
+        if let Some(probe) = self.probe {
+            return self.measured(probe, |writer| writer.aggregate(kind, count));
+        }
         let (kind, count) = self.shape(kind, count);
         header(self.out.tail(), kind, count);
     }
@@ -269,6 +344,9 @@ impl<'a> Writer<'a> {
         resp2: &[u8; RESP2],
         resp3: &[u8; RESP3],
     ) {
+        if let Some(probe) = self.probe {
+            return self.measured(probe, |writer| writer.by_protocol(resp2, resp3));
+        }
         // Arrays, not slices: each branch is then one store.
         match self.protocol {
             Protocol::Resp2 => self.out.tail().extend_from_slice(resp2),
@@ -278,6 +356,9 @@ impl<'a> Writer<'a> {
 
     /// A line of `text`, in which line ends become spaces.
     fn line(&mut self, kind: u8, text: &[u8]) {
+        if let Some(probe) = self.probe {
+            return self.measured(probe, |writer| writer.line(kind, text));
+        }
         let tail = self.out.tail();
         tail.reserve(text.len() + 3);
         tail.push(kind);

@@ -2,6 +2,7 @@
 
 use rustix::time::{ClockId, Timespec, clock_gettime};
 use weft_engine::clock::Clock;
+use weft_reactor::monotonic_ns;
 
 /// Reads the system's clocks, without a system call where the kernel offers that.
 #[derive(Clone, Copy, Debug, Default)]
@@ -12,8 +13,9 @@ impl Clock for SystemClock {
         microseconds(clock_gettime(ClockId::Realtime))
     }
 
-    fn monotonic_us(&self) -> u64 {
-        microseconds(clock_gettime(ClockId::Monotonic))
+    /// On the scale of the driver's clock.
+    fn monotonic_ns(&self) -> u64 {
+        monotonic_ns()
     }
 }
 
@@ -41,8 +43,9 @@ mod tests {
             .unwrap()
             .as_micros() as u64;
         assert!(before <= now && now <= after);
-        let first = SystemClock.monotonic_us();
-        assert!(first <= SystemClock.monotonic_us());
+        let first = SystemClock.monotonic_ns();
+        assert!(first <= SystemClock.monotonic_ns());
+        assert!(first / 1000 <= SystemClock.monotonic_us());
     }
 
     #[test]

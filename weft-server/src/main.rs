@@ -33,6 +33,7 @@ mod shared;
 mod signals;
 mod start;
 mod syslog;
+mod turns;
 mod worker;
 
 fn main() -> std::process::ExitCode {

@@ -7,6 +7,7 @@
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use smallvec::SmallVec;
@@ -29,6 +30,7 @@ use crate::log::{Level, system_text};
 use crate::messages::{ToMain, ToWorker};
 use crate::sessions::{Connected, Departed, Sessions};
 use crate::shared::Shared;
+use crate::turns::Turns;
 
 /// How long clients have, when the server ends, to take the replies they are owed.
 const FAREWELL: Duration = Duration::from_millis(500);
@@ -45,6 +47,7 @@ pub struct Worker {
     pub(crate) load: Load,
     inbox: Inbox<ToWorker>,
     housekeeping: Housekeeping,
+    turns: Turns,
     output: Output,
     /// Sessions with requests left over from this turn.
     unfinished: Vec<ConnectionId>,
@@ -66,6 +69,7 @@ impl Worker {
             load: Load::of_this_thread(monotonic_ns()),
             inbox,
             housekeeping: Housekeeping::default(),
+            turns: Turns::of_this_thread(),
             output: Output::new(),
             unfinished: Vec::new(),
             settings_seen,
@@ -78,9 +82,15 @@ impl Worker {
     /// # Errors
     /// Those of the driver, which leave nothing to go on with.
     pub fn run<D: Driver>(mut self, mut io: D) -> io::Result<()> {
+        self.state.begin_loop(&self.clock);
         while !self.stopping {
+            if self.state.begin_turn(&self.clock) {
+                io.time_next_turn();
+            }
             let report = io.turn(&mut self, None)?;
             self.load.turn(&report);
+            self.turns
+                .turn_ended(&mut self.state, io.turn_started_ns(), &report);
         }
         self.say_farewell(&mut io)
     }
@@ -361,10 +371,11 @@ impl<D: Driver> Handler<D> for Worker {
         for Delivery { connection, data } in group {
             if let Some(connected) = self.sessions.get_mut(*connection) {
                 connections.push(*connection);
-                arrivals.push(connected.session.take_in(engine, &mut self.state, data));
+                let session = &mut connected.session;
+                arrivals.push(session.take_in(engine, &mut self.state, &self.clock, data));
             }
         }
-        prepare(engine, &self.state, &mut arrivals);
+        prepare(engine, &mut self.state, &self.clock, &mut arrivals);
         for (id, arrival) in connections.into_iter().zip(arrivals) {
             if io.is_open(id) {
                 self.serve(io, id, |session, engine, state, clock, output| {
@@ -446,6 +457,12 @@ impl<D: Driver> Handler<D> for Worker {
     }
 
     fn woken(&mut self, io: &mut D) {
+        // The first worker is woken whenever that changes.
+        let active = self.shared.crew.active();
+        let told = &self.shared.engine.active_workers;
+        if told.load(Ordering::Relaxed) != active {
+            told.store(active, Ordering::Relaxed);
+        }
         let refused = self.shared.admission.take_refused();
         if refused > 0 {
             self.state
@@ -462,6 +479,10 @@ impl<D: Driver> Handler<D> for Worker {
             }
         }
         self.housekeeping.work_done();
+    }
+
+    fn turn_start(&mut self, io: &mut D) {
+        self.turns.turn_began(io.turn_started_ns());
     }
 
     fn turn_end(&mut self, io: &mut D) {

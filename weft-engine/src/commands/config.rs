@@ -171,7 +171,7 @@ fn rewrite_failed(error: &std::io::Error) -> CommandError {
 }
 
 fn resetstat(cx: &mut Context<'_, '_>) -> Result<(), CommandError> {
-    cx.engine.reset_statistics();
+    cx.engine.reset_statistics(cx.unit.monotonic_ns());
     cx.reply.ok();
     Ok(())
 }

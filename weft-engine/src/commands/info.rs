@@ -1,6 +1,9 @@
 //! INFO: facts and counters, section by section, in the lines that monitoring tools parse.
 
+mod threads;
+
 use std::fmt::{Display, Write as _};
+use std::sync::atomic::Ordering;
 
 use super::options::is;
 use crate::action::ProcessFacts;
@@ -8,7 +11,8 @@ use crate::command::{Argument, Categories, CommandRow, Flags};
 use crate::dispatch::Context;
 use crate::error::CommandError;
 use crate::identity::{REDIS_VERSION, WEFT_VERSION};
-use crate::statistics::Totals;
+use crate::recent::Window;
+use crate::statistics::{Account, Counter, Totals};
 
 /// The rows of this family.
 pub(super) const ROWS: &[CommandRow] = &[CommandRow {
@@ -35,8 +39,11 @@ pub(super) const ROWS: &[CommandRow] = &[CommandRow {
 struct Facts<'a, 'b, 'k> {
     cx: &'a Context<'b, 'k>,
     process: ProcessFacts,
+    /// Each worker's counters.
+    workers: Vec<Account>,
     totals: Totals,
     now_us: u64,
+    monotonic_ns: u64,
 }
 
 type Section = fn(&Facts<'_, '_, '_>, &mut Lines);
@@ -47,6 +54,7 @@ const SECTIONS: &[(&str, &str, Section)] = &[
     ("clients", "Clients", clients),
     ("memory", "Memory", memory),
     ("persistence", "Persistence", persistence),
+    ("threads", "Threads", threads::threads),
     ("stats", "Stats", stats),
     ("replication", "Replication", replication),
     ("cpu", "CPU", cpu),
@@ -81,11 +89,14 @@ fn info(cx: &mut Context<'_, '_>) -> Result<(), CommandError> {
         };
         cx.args.len() == 1 || cx.args.iter().skip(1).any(named)
     };
+    let workers = cx.engine.accounts();
     let facts = Facts {
         cx,
         process: cx.engine.host.process(),
-        totals: cx.engine.totals(),
+        totals: Totals::sum(workers.iter().map(|worker| &worker.totals)),
+        workers,
         now_us: cx.unit.clock_us(),
+        monotonic_ns: cx.unit.monotonic_ns(),
     };
     let mut lines = Lines::default();
     for (name, title, section) in SECTIONS {
@@ -122,6 +133,8 @@ fn server(facts: &Facts<'_, '_, '_>, lines: &mut Lines) {
         .as_ref()
         .map(|path| path.display().to_string());
     lines.field("config_file", config_file.unwrap_or_default());
+    let several = facts.cx.engine.active_workers.load(Ordering::Relaxed) > 1;
+    lines.field("io_threads_active", u8::from(several));
 }
 
 fn clients(facts: &Facts<'_, '_, '_>, lines: &mut Lines) {
@@ -169,15 +182,41 @@ fn persistence(_: &Facts<'_, '_, '_>, lines: &mut Lines) {
 
 fn stats(facts: &Facts<'_, '_, '_>, lines: &mut Lines) {
     let totals = &facts.totals;
+    let recent = Window::of(
+        facts.workers.iter().map(|worker| &worker.statistics.recent),
+        facts.monotonic_ns,
+        facts.cx.engine.statistics_reset_ns(),
+    );
     lines.field("total_connections_received", totals.connections_received);
     lines.field("total_commands_processed", totals.commands_processed);
+    lines.field(
+        "instantaneous_ops_per_sec",
+        per_second(recent.commands, &recent),
+    );
     lines.field("total_net_input_bytes", totals.input_bytes);
     lines.field("total_net_output_bytes", totals.output_bytes);
+    lines.field(
+        "instantaneous_input_kbps",
+        kibibytes(recent.input_bytes, &recent),
+    );
+    lines.field(
+        "instantaneous_output_kbps",
+        kibibytes(recent.output_bytes, &recent),
+    );
     lines.field("rejected_connections", totals.connections_rejected);
     lines.field("expired_keys", totals.expired_keys);
     lines.field("keyspace_hits", totals.keyspace_hits);
     lines.field("keyspace_misses", totals.keyspace_misses);
     lines.field("total_error_replies", totals.error_replies);
+    // The first worker stands for Redis's main thread.
+    let main = facts
+        .workers
+        .first()
+        .map_or_else(Totals::default, |worker| worker.totals);
+    lines.field("total_reads_processed", totals.reads);
+    lines.field("total_writes_processed", totals.writes);
+    lines.field("io_threaded_reads_processed", totals.reads - main.reads);
+    lines.field("io_threaded_writes_processed", totals.writes - main.writes);
     lines.field(
         "client_query_buffer_limit_disconnections",
         totals.query_buffer_limit_disconnections,
@@ -186,7 +225,27 @@ fn stats(facts: &Facts<'_, '_, '_>, lines: &mut Lines) {
         "client_output_buffer_limit_disconnections",
         totals.output_buffer_limit_disconnections,
     );
+    lines.field("eventloop_cycles", totals.loops);
+    lines.field("eventloop_duration_sum", totals.busy_ns / 1000);
+    lines.field("eventloop_duration_cmd_sum", threads::execute_us(facts));
+    lines.field(
+        "instantaneous_eventloop_cycles_per_sec",
+        per_second(recent.loops, &recent),
+    );
+    lines.field(
+        "instantaneous_eventloop_duration_usec",
+        recent.busy_ns / 1000 / recent.loops.max(1),
+    );
     lines.field("connections_moved", totals.connections_moved);
+}
+
+fn per_second(count: i64, recent: &Window) -> i64 {
+    (count as f64 / recent.seconds) as i64
+}
+
+/// Kibibytes per second.
+fn kibibytes(bytes: i64, recent: &Window) -> String {
+    format!("{:.2}", bytes as f64 / recent.seconds / 1024.0)
 }
 
 fn replication(_: &Facts<'_, '_, '_>, lines: &mut Lines) {
@@ -196,8 +255,20 @@ fn replication(_: &Facts<'_, '_, '_>, lines: &mut Lines) {
 
 fn cpu(facts: &Facts<'_, '_, '_>, lines: &mut Lines) {
     let seconds = |us: u64| format!("{}.{:06}", us / 1_000_000, us % 1_000_000);
-    lines.field("used_cpu_sys", seconds(facts.process.system_cpu_us));
-    lines.field("used_cpu_user", seconds(facts.process.user_cpu_us));
+    let process = &facts.process;
+    lines.field("used_cpu_sys", seconds(process.system_cpu_us));
+    lines.field("used_cpu_user", seconds(process.user_cpu_us));
+    // There are no children: nothing forks.
+    lines.field("used_cpu_sys_children", seconds(0));
+    lines.field("used_cpu_user_children", seconds(0));
+    if let Some(Account {
+        statistics: main, ..
+    }) = facts.workers.first()
+    {
+        let us = |counter: &Counter| u64::try_from(counter.load()).unwrap_or(0);
+        lines.field("used_cpu_sys_main_thread", seconds(us(&main.cpu_system_us)));
+        lines.field("used_cpu_user_main_thread", seconds(us(&main.cpu_user_us)));
+    }
 }
 
 fn cluster(_: &Facts<'_, '_, '_>, lines: &mut Lines) {

@@ -2,7 +2,7 @@
 
 use smallvec::SmallVec;
 use weft_keyspace::{GateGuard, Position};
-use weft_resp::{Args, Requests, Writer};
+use weft_resp::{Args, Probe, Requests, Writer};
 use weft_rope::Output;
 
 use super::admit::admit;
@@ -81,9 +81,15 @@ struct Run<'b, 'k> {
     unit: Unit<'k>,
     /// Held but while an exclusive command runs.
     gate: Option<GateGuard<'k>>,
+    /// Measures encoding in a turn that is timed.
+    probe: Option<&'b Probe<'b>>,
 }
 
 /// Runs a planned batch in order until the end or until the client is to be closed. Replies are appended to `out`.
+#[allow(
+    clippy::too_many_arguments,
+    reason = "one caller, and no two of them belong together"
+)]
 pub(crate) fn run(
     engine: &Engine,
     worker: &mut WorkerState,
@@ -92,6 +98,7 @@ pub(crate) fn run(
     batch: &Batch,
     source: &[u8],
     out: &mut Output,
+    probe: Option<&Probe<'_>>,
 ) {
     if batch.requests.is_empty() {
         return;
@@ -104,6 +111,7 @@ pub(crate) fn run(
         client,
         unit,
         gate: Some(gate),
+        probe,
     };
     for (planned, args) in batch.plan.iter().zip(batch.requests.iter(source)) {
         run.one(planned, args, out);
@@ -132,14 +140,14 @@ impl Run<'_, '_> {
             Ok(None) => {}
             Ok(Some(mut steps)) => {
                 self.unit.release();
-                let mut reply = Writer::new(out, self.client.protocol);
+                let mut reply = Writer::probed(out, self.client.protocol, self.probe);
                 while steps.step(&mut Budget::slice(), &mut reply) == Progress::More
                     && reply.out.len() < self.client.output_end
                 {}
             }
             Err(error) => {
                 self.worker.statistics().error_replies.add(1);
-                Writer::new(out, self.client.protocol).error_bytes(&error.text());
+                Writer::probed(out, self.client.protocol, self.probe).error_bytes(&error.text());
             }
         }
     }
@@ -161,7 +169,7 @@ impl Run<'_, '_> {
         let mut context = Context {
             args,
             keys: &keys,
-            reply: Writer::new(out, self.client.protocol),
+            reply: Writer::probed(out, self.client.protocol, self.probe),
             unit: &mut self.unit,
             client: self.client,
             worker: self.worker,

@@ -231,6 +231,11 @@ impl<'k> Unit<'k> {
         self.clock.unix_us()
     }
 
+    /// Nanoseconds on the clock that never goes back, not frozen.
+    pub fn monotonic_ns(&self) -> u64 {
+        self.clock.monotonic_ns()
+    }
+
     pub(super) const fn engine(&self) -> &'k Engine {
         self.engine
     }

@@ -1,13 +1,15 @@
 //! Receiving: from a readable connection to the handler's callbacks.
 
 use std::io;
+use std::os::fd::OwnedFd;
 
 use arrayvec::ArrayVec;
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, recv, sockopt};
 
 use super::{EpollDriver, State};
-use crate::driver::{CloseReason, ConnectionId, Delivery, Driver, GROUP_MAX, Handler};
+use crate::driver::{CloseReason, ConnectionId, Delivery, Driver, GROUP_MAX, Handler, TurnReport};
+use crate::timing;
 
 /// The most memory kept for what a filter makes of the receive buffer.
 const PLAIN_KEPT: usize = 256 << 10;
@@ -60,7 +62,7 @@ impl EpollDriver {
             return;
         };
         let room = &mut self.buffer[start..start + self.options.receive_buffer.max(1)];
-        let received = outcome(recv(socket, &mut *room, RecvFlags::DONTWAIT), room.len());
+        let received = timed_recv(&mut self.report, socket, room);
         match received {
             Received::Bytes { count, full } => {
                 self.group.push((id, start + count));
@@ -122,7 +124,7 @@ impl EpollDriver {
             let mut used_up = false;
             let received = if connection.filter.is_some() {
                 let room = &mut self.buffer[..self.options.receive_buffer.max(1)];
-                let received = outcome(recv(socket, &mut *room, RecvFlags::DONTWAIT), room.len());
+                let received = timed_recv(&mut self.report, socket, room);
                 if let Received::Bytes { count, .. } = received {
                     self.count_received(count);
                     used_up = true;
@@ -133,8 +135,7 @@ impl EpollDriver {
                 .receive_target(id)
                 .filter(|target| !target.is_empty())
             {
-                let room = target.len();
-                let received = outcome(recv(socket, target, RecvFlags::DONTWAIT), room);
+                let received = timed_recv(&mut self.report, socket, target);
                 if let Received::Bytes { count, .. } = received {
                     self.count_received(count);
                     direct += count;
@@ -323,6 +324,15 @@ impl EpollDriver {
             self.finish(id, CloseReason::Error(error));
         }
     }
+}
+
+/// One receive, whose time is counted if the turn is timed.
+#[inline]
+fn timed_recv(report: &mut TurnReport, socket: &OwnedFd, room: &mut [u8]) -> Received {
+    let mark_ns = timing::mark(report);
+    let received = outcome(recv(socket, &mut *room, RecvFlags::DONTWAIT), room.len());
+    timing::count_read(report, mark_ns);
+    received
 }
 
 fn outcome(result: Result<(usize, usize), Errno>, room: usize) -> Received {

@@ -10,6 +10,7 @@ use weft_rope::Output;
 
 use super::{Connection, Ending, EpollDriver, INPUT, INPUT_AND_OUTPUT, SPARE_OUTPUTS};
 use crate::driver::{CloseReason, ConnectionId, Handler};
+use crate::timing;
 
 /// Slices prepared on the stack for an ordinary send.
 const FEW_SLICES: usize = 16;
@@ -107,7 +108,10 @@ impl EpollDriver {
                 let result = if offered == 0 {
                     Ok(0)
                 } else {
-                    send(&*socket, filtered.unsent(), FLAGS)
+                    let mark_ns = timing::mark(&self.report);
+                    let result = send(&*socket, filtered.unsent(), FLAGS);
+                    timing::count_write(&mut self.report, mark_ns);
+                    result
                 };
                 if let Ok(sent) = result {
                     filtered.advance(sent, &mut self.spare_wire);
@@ -116,7 +120,9 @@ impl EpollDriver {
             }
             None if output.is_empty() => Ok((0, 0)),
             None => {
+                let mark_ns = timing::mark(&self.report);
                 let result = offer(socket.as_fd(), output);
+                timing::count_write(&mut self.report, mark_ns);
                 if let Ok((_, sent)) = result {
                     output.advance(sent);
                 }

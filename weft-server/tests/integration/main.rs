@@ -11,4 +11,5 @@ mod parameters;
 mod shutdown;
 mod slow_readers;
 mod start;
+mod threads;
 mod workers;
