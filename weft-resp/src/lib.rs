@@ -1,8 +1,8 @@
 //! The RESP wire protocol: requests in, replies out, and replies back in for clients.
 //!
 //! The only crate that knows CRLF. Owns request parsing in place and incrementally ([`RequestParser`]), encoding of
-//! replies ([`Writer`]) and of requests ([`RequestWriter`]), and decoding of replies ([`decode_reply`]). Knows no
-//! command, no key and no socket.
+//! replies ([`Writer`]) and of requests ([`RequestWriter`]), decoding of replies ([`decode_reply`]), and finding where
+//! they end ([`ReplyScanner`]). Knows no command, no key and no socket.
 //!
 //! Invariants: how a stream is cut into pieces never changes what is parsed from it; no allocation is larger than a
 //! fixed bound plus what has actually arrived.
@@ -20,6 +20,7 @@ mod parser;
 mod probe;
 mod protocol;
 mod request_writer;
+mod scan_reply;
 mod writer;
 
 pub use args::{Args, ArgsIter, OwnedArgs, Requests};
@@ -30,4 +31,5 @@ pub use parser::{LARGE_ARGUMENT_BYTES, Limits, RequestParser, Source};
 pub use probe::Probe;
 pub use protocol::Protocol;
 pub use request_writer::RequestWriter;
+pub use scan_reply::{ReplyClass, ReplyScanner, ScannedReply};
 pub use writer::{Deferred, Writer};
