@@ -49,6 +49,12 @@ impl<'a> RequestWriter<'a> {
         self.out.extend_from_slice(b"\r\n");
     }
 
+    /// Writes a whole command as an inline request: words that need no quoting.
+    pub fn inline(&mut self, line: &str) {
+        self.out.extend_from_slice(line.as_bytes());
+        self.out.extend_from_slice(b"\r\n");
+    }
+
     /// Writes a whole command.
     pub fn command(&mut self, args: &[&[u8]]) {
         self.begin(args.len());

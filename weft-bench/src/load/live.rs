@@ -1,0 +1,51 @@
+//! How far a thread is, for those who watch.
+//!
+//! Owns a few numbers, written by one thread and read by others now and then; each thread's lie on cache lines of their
+//! own. Invariant: they only grow, `open` apart.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// One thread's numbers.
+#[derive(Debug, Default)]
+#[repr(align(128))]
+pub struct Live {
+    answered: AtomicU64,
+    latency_sum: AtomicU64,
+    errors: AtomicU64,
+    open: AtomicU64,
+}
+
+/// What they are at one moment; also the thread's own copy.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Requests answered.
+    pub answered: u64,
+    /// The sum of their latencies, in units of the plan's scale.
+    pub latency_sum: u64,
+    /// Answers that were errors.
+    pub errors: u64,
+    /// Connections that are open.
+    pub open: u64,
+}
+
+impl Live {
+    /// Publishes. Called by one thread only.
+    pub fn store(&self, counts: &Counts) {
+        // Relaxed: each number stands for itself.
+        self.answered.store(counts.answered, Ordering::Relaxed);
+        self.latency_sum
+            .store(counts.latency_sum, Ordering::Relaxed);
+        self.errors.store(counts.errors, Ordering::Relaxed);
+        self.open.store(counts.open, Ordering::Relaxed);
+    }
+
+    /// What was published last.
+    pub fn load(&self) -> Counts {
+        Counts {
+            answered: self.answered.load(Ordering::Relaxed),
+            latency_sum: self.latency_sum.load(Ordering::Relaxed),
+            errors: self.errors.load(Ordering::Relaxed),
+            open: self.open.load(Ordering::Relaxed),
+        }
+    }
+}

@@ -1,0 +1,149 @@
+//! What was measured: latencies by class of request.
+//!
+//! Owns the histograms of one thread and their sum. Does not know clocks. Invariant: merging loses nothing, whatever the
+//! order.
+
+use hdrhistogram::Histogram;
+
+/// The longest latency told apart, in nanoseconds: an hour. A longer one counts as this.
+const LONGEST_NS: u64 = 3_600_000_000_000;
+
+/// In what steps latencies are told apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Scale {
+    /// Nanoseconds of one unit of the histogram's values.
+    pub unit_ns: u64,
+    /// Latencies below this many units need not be told apart.
+    pub lowest: u64,
+    /// Significant decimal digits, at most 5.
+    pub digits: u8,
+}
+
+impl Scale {
+    fn histogram(&self) -> Histogram<u64> {
+        let lowest = self.lowest.max(1);
+        let highest = (LONGEST_NS / self.unit_ns.max(1)).max(lowest * 2);
+        Histogram::new_with_bounds(lowest, highest, self.digits.min(5))
+            .expect("the bounds and the digits are in the range that the type allows")
+    }
+}
+
+/// Latencies of the requests of one run, or of one thread of it.
+#[derive(Clone, Debug)]
+pub struct Record {
+    scale: Scale,
+    classes: Vec<Class>,
+}
+
+/// The requests of one class.
+#[derive(Clone, Debug)]
+pub struct Class {
+    /// In units of the scale.
+    pub latencies: Histogram<u64>,
+    /// Answers that were absent values.
+    pub nulls: u64,
+    /// Answers that were errors.
+    pub errors: u64,
+}
+
+impl Record {
+    /// Nothing yet, for so many classes.
+    pub fn new(scale: Scale, classes: usize) -> Record {
+        let class = || Class {
+            latencies: scale.histogram(),
+            nulls: 0,
+            errors: 0,
+        };
+        Record {
+            scale,
+            classes: std::iter::repeat_with(class).take(classes).collect(),
+        }
+    }
+
+    /// Notes `count` answers of a class that took so long. Returns the latency in units.
+    #[inline]
+    pub fn answered(&mut self, class: u16, latency_ns: u64, count: u64) -> u64 {
+        let latency = latency_ns / self.scale.unit_ns;
+        if let Some(class) = self.classes.get_mut(usize::from(class)) {
+            class.latencies.saturating_record_n(latency, count);
+        }
+        latency
+    }
+
+    /// Notes that one of the answers was absent.
+    #[inline]
+    pub fn was_null(&mut self, class: u16) {
+        if let Some(class) = self.classes.get_mut(usize::from(class)) {
+            class.nulls += 1;
+        }
+    }
+
+    /// Notes that one of the answers was an error.
+    #[inline]
+    pub fn was_error(&mut self, class: u16) {
+        if let Some(class) = self.classes.get_mut(usize::from(class)) {
+            class.errors += 1;
+        }
+    }
+
+    /// Adds what another thread measured, on the same scale.
+    pub fn merge(&mut self, other: &Record) {
+        for (class, other) in self.classes.iter_mut().zip(&other.classes) {
+            class
+                .latencies
+                .add(&other.latencies)
+                .expect("histograms of one scale have the same bounds");
+            class.nulls += other.nulls;
+            class.errors += other.errors;
+        }
+    }
+
+    /// What was measured of each class.
+    pub fn classes(&self) -> &[Class] {
+        &self.classes
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MICROSECONDS: Scale = Scale {
+        unit_ns: 1000,
+        lowest: 10,
+        digits: 3,
+    };
+
+    #[test]
+    fn threads_sum_up() {
+        let mut left = Record::new(MICROSECONDS, 2);
+        let mut right = Record::new(MICROSECONDS, 2);
+        assert_eq!(left.answered(0, 100_999, 3), 100);
+        assert_eq!(right.answered(0, 9_000_000, 1), 9000);
+        right.answered(1, 0, 1);
+        right.was_error(1);
+        right.was_null(0);
+        left.merge(&right);
+        let [first, second] = left.classes() else {
+            panic!("two classes");
+        };
+        assert_eq!(first.latencies.len(), 4);
+        assert_eq!((first.nulls, first.errors), (1, 0));
+        // Steps of 8 microseconds: 96 to 103, 9000 to 9007.
+        assert_eq!(first.latencies.value_at_quantile(0.5), 103);
+        assert_eq!(first.latencies.max(), 9007);
+        assert_eq!(second.latencies.len(), 1);
+        assert_eq!((second.nulls, second.errors), (0, 1));
+    }
+
+    #[test]
+    fn what_takes_longer_than_an_hour_counts_as_an_hour() {
+        let mut record = Record::new(MICROSECONDS, 1);
+        record.answered(0, u64::MAX, 1);
+        let latencies = &record.classes()[0].latencies;
+        assert_eq!(latencies.len(), 1);
+        assert!(latencies.equivalent(latencies.max(), latencies.high()));
+        // A class that was not announced is not counted.
+        record.answered(7, 1, 1);
+    }
+}

@@ -1,0 +1,195 @@
+//! A run: its threads, their common start, and what comes of them.
+//!
+//! Owns the threads and their messages. Invariants: no thread sends a request before all connections have been opened;
+//! the end is known when the last answer has arrived, not when somebody looks; dropped, a run stops.
+
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use weft_reactor::{Driver, Waker, monotonic_ns};
+
+use super::failure::Failure;
+use super::live::{Counts, Live};
+use super::record::Record;
+use super::worker::{Finished, Worker};
+use super::{Plan, Workload};
+
+/// A run under way.
+#[derive(Debug)]
+pub struct Run {
+    threads: Vec<JoinHandle<()>>,
+    messages: Receiver<Message>,
+    wakers: Vec<Waker>,
+    stop: Arc<AtomicBool>,
+    live: Arc<[Live]>,
+    record: Record,
+    unfinished: usize,
+    started_ns: u64,
+    ended_ns: u64,
+}
+
+/// What a run came to.
+#[derive(Debug)]
+pub struct Outcome {
+    /// Latencies of all requests.
+    pub record: Record,
+    /// Requests answered.
+    pub answered: u64,
+    /// From the start until the last answer.
+    pub elapsed: Duration,
+}
+
+/// How far a run is.
+#[derive(Clone, Copy, Debug)]
+pub struct Progress {
+    /// Sums over all threads.
+    pub counts: Counts,
+    /// Since the start.
+    pub elapsed: Duration,
+}
+
+/// What threads tell the one that waits for them.
+pub(super) enum Message {
+    /// All connections have been opened; this wakes the thread.
+    Ready(Waker),
+    Finished(Box<Finished>),
+    Failed(Failure),
+}
+
+impl Run {
+    /// Opens all connections and starts. `workload` makes the workload of thread K, `driver` what drives it.
+    pub fn start<D: Driver + 'static, W: Workload>(
+        plan: &Plan,
+        driver: fn() -> io::Result<D>,
+        mut workload: impl FnMut(usize) -> W,
+    ) -> Result<Run, Failure> {
+        let plan = Arc::new(plan.clone());
+        let (sender, messages) = channel();
+        let live: Arc<[Live]> = (0..plan.threads).map(|_| Live::default()).collect();
+        let mut run = Run {
+            threads: Vec::new(),
+            messages,
+            wakers: Vec::new(),
+            stop: Arc::new(AtomicBool::new(false)),
+            live,
+            record: Record::new(plan.scale, plan.classes),
+            unfinished: plan.threads,
+            started_ns: 0,
+            ended_ns: 0,
+        };
+        let mut starts: Vec<Sender<()>> = Vec::new();
+        for number in 0..plan.threads {
+            let (start, started) = channel();
+            let worker = Worker::new(&plan, number, workload(number), &run.live);
+            let (messages, stop) = (sender.clone(), Arc::clone(&run.stop));
+            let thread = std::thread::Builder::new()
+                .name(format!("load-{number}"))
+                .spawn(move || live_through(worker, driver, &messages, &started, &stop))
+                .map_err(Failure::System)?;
+            run.threads.push(thread);
+            starts.push(start);
+        }
+        drop(sender);
+        while run.wakers.len() < plan.threads {
+            match run.messages.recv() {
+                Ok(Message::Ready(waker)) => run.wakers.push(waker),
+                Ok(Message::Failed(failure)) => {
+                    drop(starts);
+                    return Err(failure);
+                }
+                Ok(Message::Finished(_)) | Err(_) => unreachable!("threads wait for the start"),
+            }
+        }
+        run.started_ns = monotonic_ns();
+        run.ended_ns = run.started_ns;
+        for start in &starts {
+            // A thread that has gone has said why.
+            let _ = start.send(());
+        }
+        Ok(run)
+    }
+
+    /// Waits for the end, but at most so long: `None` when it has not come yet.
+    pub fn wait(&mut self, patience: Duration) -> Option<Result<Outcome, Failure>> {
+        let deadline_ns =
+            monotonic_ns().saturating_add(u64::try_from(patience.as_nanos()).unwrap_or(u64::MAX));
+        while self.unfinished > 0 {
+            let left = Duration::from_nanos(deadline_ns.saturating_sub(monotonic_ns()));
+            match self.messages.recv_timeout(left) {
+                Ok(Message::Finished(finished)) => {
+                    self.record.merge(&finished.record);
+                    self.ended_ns = self.ended_ns.max(finished.last_answer_ns);
+                    self.unfinished -= 1;
+                }
+                Ok(Message::Failed(failure)) => return Some(Err(failure)),
+                Ok(Message::Ready(_)) => {}
+                Err(RecvTimeoutError::Timeout) => return None,
+                Err(RecvTimeoutError::Disconnected) => {
+                    let gone = io::Error::other("a thread ended without a word");
+                    return Some(Err(Failure::System(gone)));
+                }
+            }
+        }
+        Some(Ok(Outcome {
+            record: self.record.clone(),
+            answered: self.progress().counts.answered,
+            elapsed: Duration::from_nanos(self.ended_ns - self.started_ns),
+        }))
+    }
+
+    /// How far it is.
+    pub fn progress(&self) -> Progress {
+        let mut sum = Counts::default();
+        for counts in self.live.iter().map(Live::load) {
+            sum.answered += counts.answered;
+            sum.latency_sum += counts.latency_sum;
+            sum.errors += counts.errors;
+            sum.open += counts.open;
+        }
+        Progress {
+            counts: sum,
+            elapsed: Duration::from_nanos(monotonic_ns().saturating_sub(self.started_ns)),
+        }
+    }
+}
+
+impl Drop for Run {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Release);
+        self.wakers.iter().for_each(Waker::wake);
+        for thread in self.threads.drain(..) {
+            // A panic has been printed; there is nothing to add.
+            let _ = thread.join();
+        }
+    }
+}
+
+/// The life of a thread.
+fn live_through<D: Driver, W: Workload>(
+    mut worker: Worker<W>,
+    driver: fn() -> io::Result<D>,
+    messages: &Sender<Message>,
+    started: &Receiver<()>,
+    stop: &AtomicBool,
+) {
+    let mut life = || -> Result<Option<Finished>, Failure> {
+        let mut io = driver().map_err(Failure::System)?;
+        worker.open(&mut io)?;
+        // Whoever no longer listens no longer needs it.
+        let _ = messages.send(Message::Ready(io.waker()));
+        if started.recv().is_err() {
+            return Ok(None);
+        }
+        worker.run(&mut io, stop)
+    };
+    let message = match life() {
+        Ok(Some(finished)) => Message::Finished(Box::new(finished)),
+        Ok(None) => return,
+        Err(failure) => Message::Failed(failure),
+    };
+    let _ = messages.send(message);
+}

@@ -1,0 +1,57 @@
+//! The measuring instrument: drives load against Redis-compatible servers and reports what they did.
+//!
+//! `load` is the engine; it knows no command line and no report. Each mode is a folder that reads its own options, gives the
+//! engine a plan and something to send, and prints in its own shape: `redis_benchmark` is redis-benchmark's. Under the name
+//! of the program that a mode stands in for, this one is that mode.
+#![forbid(unsafe_code)]
+// A program has no outside: `pub` is for its other modules.
+#![allow(unreachable_pub)]
+
+mod load;
+mod redis_benchmark;
+
+use std::ffi::OsString;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::Path;
+use std::process::ExitCode;
+
+const USAGE: &str = "\
+Usage: weft-bench <mode> [options]
+
+Modes:
+  redis-benchmark    options, tests and output of redis-benchmark
+
+Started as `redis-benchmark`, through a link of that name, the program is in that mode.
+`weft-bench <mode> --help` lists the mode's options.
+";
+
+fn main() -> ExitCode {
+    let mut arguments = std::env::args_os();
+    let program = arguments.next().unwrap_or_default();
+    let arguments: Vec<Vec<u8>> = arguments.map(OsString::into_vec).collect();
+    let name = Path::new(&program).file_name().unwrap_or_default();
+    if name.as_bytes() == b"redis-benchmark" {
+        return redis_benchmark::run(&arguments);
+    }
+    match arguments.split_first() {
+        Some((mode, rest)) if mode == b"redis-benchmark" => redis_benchmark::run(rest),
+        Some((help, _)) if matches!(&help[..], b"--help" | b"-h" | b"help") => {
+            print!("{USAGE}");
+            ExitCode::SUCCESS
+        }
+        Some((version, _)) if matches!(&version[..], b"--version" | b"-V") => {
+            println!("weft-bench {}", env!("CARGO_PKG_VERSION"));
+            ExitCode::SUCCESS
+        }
+        other => {
+            if let Some((mode, _)) = other {
+                eprintln!(
+                    "weft-bench: no mode is called {:?}\n",
+                    mode.escape_ascii().to_string()
+                );
+            }
+            eprint!("{USAGE}");
+            ExitCode::FAILURE
+        }
+    }
+}
