@@ -132,6 +132,7 @@ impl<W: Workload> Worker<W> {
             }
             self.connect(io, index)?;
         }
+        self.live[self.number].store(&self.counts);
         Ok(())
     }
 

@@ -1,0 +1,8 @@
+//! The program as its users meet it, against a scripted server and beside the tools whose place it takes.
+// A test program has no outside: `pub` is for its other modules.
+#![allow(unreachable_pub)]
+
+mod program;
+mod redis_benchmark;
+mod scripted;
+mod shape;
