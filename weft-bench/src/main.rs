@@ -1,14 +1,19 @@
 //! The measuring instrument: drives load against Redis-compatible servers and reports what they did.
 //!
 //! `load` is the engine; it knows no command line and no report. Each mode is a folder that reads its own options, gives the
-//! engine a plan and something to send, and prints in its own shape: `redis_benchmark` is redis-benchmark's. Under the name
-//! of the program that a mode stands in for, this one is that mode.
+//! engine a plan and something to send, and prints in its own shape: `redis_benchmark` is redis-benchmark's, `memtier` is
+//! memtier_benchmark's. Under the name of the program that a mode stands in for, this one is that mode.
 #![forbid(unsafe_code)]
 // A program has no outside: `pub` is for its other modules.
 #![allow(unreachable_pub)]
 
 mod load;
+mod memtier;
+mod numbers;
+mod reach;
 mod redis_benchmark;
+mod substitute;
+mod uri;
 
 use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -20,8 +25,9 @@ Usage: weft-bench <mode> [options]
 
 Modes:
   redis-benchmark    options, tests and output of redis-benchmark
+  memtier            options, workloads and output of memtier_benchmark
 
-Started as `redis-benchmark`, through a link of that name, the program is in that mode.
+Started as `redis-benchmark` or `memtier_benchmark`, through a link of that name, the program is in that mode.
 `weft-bench <mode> --help` lists the mode's options.
 ";
 
@@ -30,11 +36,14 @@ fn main() -> ExitCode {
     let program = arguments.next().unwrap_or_default();
     let arguments: Vec<Vec<u8>> = arguments.map(OsString::into_vec).collect();
     let name = Path::new(&program).file_name().unwrap_or_default();
-    if name.as_bytes() == b"redis-benchmark" {
-        return redis_benchmark::run(&arguments);
+    match name.as_bytes() {
+        b"redis-benchmark" => return redis_benchmark::run(&arguments),
+        b"memtier_benchmark" => return memtier::run(&arguments),
+        _ => {}
     }
     match arguments.split_first() {
         Some((mode, rest)) if mode == b"redis-benchmark" => redis_benchmark::run(rest),
+        Some((mode, rest)) if mode == b"memtier" => memtier::run(rest),
         Some((help, _)) if matches!(&help[..], b"--help" | b"-h" | b"help") => {
             print!("{USAGE}");
             ExitCode::SUCCESS

@@ -11,6 +11,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 pub struct Live {
     answered: AtomicU64,
     latency_sum: AtomicU64,
+    bytes: AtomicU64,
     errors: AtomicU64,
     open: AtomicU64,
 }
@@ -22,6 +23,8 @@ pub struct Counts {
     pub answered: u64,
     /// The sum of their latencies, in units of the plan's scale.
     pub latency_sum: u64,
+    /// Bytes of requests and answers.
+    pub bytes: u64,
     /// Answers that were errors.
     pub errors: u64,
     /// Connections that are open.
@@ -35,6 +38,7 @@ impl Live {
         self.answered.store(counts.answered, Ordering::Relaxed);
         self.latency_sum
             .store(counts.latency_sum, Ordering::Relaxed);
+        self.bytes.store(counts.bytes, Ordering::Relaxed);
         self.errors.store(counts.errors, Ordering::Relaxed);
         self.open.store(counts.open, Ordering::Relaxed);
     }
@@ -44,6 +48,7 @@ impl Live {
         Counts {
             answered: self.answered.load(Ordering::Relaxed),
             latency_sum: self.latency_sum.load(Ordering::Relaxed),
+            bytes: self.bytes.load(Ordering::Relaxed),
             errors: self.errors.load(Ordering::Relaxed),
             open: self.open.load(Ordering::Relaxed),
         }

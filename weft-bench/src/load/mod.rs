@@ -21,8 +21,10 @@ use weft_rope::Output;
 
 pub use budget::{Budget, Share};
 pub use failure::{Failure, system_text};
-pub use record::Scale;
-pub use run::{Outcome, Run};
+#[cfg(test)]
+pub use record::Record;
+pub use record::{Class, Scale};
+pub use run::{Outcome, Progress, Run};
 pub use template::{NUMBER_END, PLACEHOLDER, Template, encode};
 
 /// What a run does, apart from what its workloads send.
@@ -97,6 +99,10 @@ pub struct Asked {
     pub fresh: bool,
     /// How many requests there is room for. At least 1.
     pub room: u32,
+    /// Nothing is under way.
+    pub quiet: bool,
+    /// The time, in nanoseconds of the monotonic clock.
+    pub now_ns: u64,
 }
 
 /// What a connection does next.
@@ -111,7 +117,9 @@ pub enum Next {
     },
     /// Is closed and opened again, and asked then. Only with nothing under way.
     Reconnect,
-    /// Stays open and sends nothing.
+    /// Is asked again at this time of the monotonic clock, or when an answer comes before it.
+    At(u64),
+    /// Is asked again when an answer comes; with nothing under way it stays open and sends nothing.
     Idle,
     /// Has sent all it is going to send.
     Finished,

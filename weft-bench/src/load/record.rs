@@ -44,6 +44,28 @@ pub struct Class {
     pub nulls: u64,
     /// Answers that were errors.
     pub errors: u64,
+    /// The first of them.
+    pub first_error: Option<Vec<u8>>,
+    /// Bytes of requests.
+    pub bytes_sent: u64,
+    /// Bytes of answers.
+    pub bytes_received: u64,
+}
+
+impl Class {
+    /// Adds what was measured elsewhere, on the same scale.
+    pub fn add(&mut self, other: &Class) {
+        self.latencies
+            .add(&other.latencies)
+            .expect("histograms of one scale have the same bounds");
+        self.nulls += other.nulls;
+        self.errors += other.errors;
+        if self.first_error.is_none() {
+            self.first_error.clone_from(&other.first_error);
+        }
+        self.bytes_sent += other.bytes_sent;
+        self.bytes_received += other.bytes_received;
+    }
 }
 
 impl Record {
@@ -53,6 +75,9 @@ impl Record {
             latencies: scale.histogram(),
             nulls: 0,
             errors: 0,
+            first_error: None,
+            bytes_sent: 0,
+            bytes_received: 0,
         };
         Record {
             scale,
@@ -78,23 +103,35 @@ impl Record {
         }
     }
 
-    /// Notes that one of the answers was an error.
+    /// Notes that one of the answers was an error with this text.
     #[inline]
-    pub fn was_error(&mut self, class: u16) {
+    pub fn was_error(&mut self, class: u16, text: impl FnOnce() -> Vec<u8>) {
         if let Some(class) = self.classes.get_mut(usize::from(class)) {
             class.errors += 1;
+            class.first_error.get_or_insert_with(text);
+        }
+    }
+
+    /// Notes bytes of requests.
+    #[inline]
+    pub fn bytes_sent(&mut self, class: u16, bytes: u64) {
+        if let Some(class) = self.classes.get_mut(usize::from(class)) {
+            class.bytes_sent += bytes;
+        }
+    }
+
+    /// Notes bytes of answers.
+    #[inline]
+    pub fn bytes_received(&mut self, class: u16, bytes: u64) {
+        if let Some(class) = self.classes.get_mut(usize::from(class)) {
+            class.bytes_received += bytes;
         }
     }
 
     /// Adds what another thread measured, on the same scale.
     pub fn merge(&mut self, other: &Record) {
         for (class, other) in self.classes.iter_mut().zip(&other.classes) {
-            class
-                .latencies
-                .add(&other.latencies)
-                .expect("histograms of one scale have the same bounds");
-            class.nulls += other.nulls;
-            class.errors += other.errors;
+            class.add(other);
         }
     }
 
@@ -121,7 +158,7 @@ mod tests {
         assert_eq!(left.answered(0, 100_999, 3), 100);
         assert_eq!(right.answered(0, 9_000_000, 1), 9000);
         right.answered(1, 0, 1);
-        right.was_error(1);
+        right.was_error(1, || b"ERR x".to_vec());
         right.was_null(0);
         left.merge(&right);
         let [first, second] = left.classes() else {
@@ -134,6 +171,7 @@ mod tests {
         assert_eq!(first.latencies.max(), 9007);
         assert_eq!(second.latencies.len(), 1);
         assert_eq!((second.nulls, second.errors), (0, 1));
+        assert_eq!(second.first_error.as_deref(), Some(&b"ERR x"[..]));
     }
 
     #[test]

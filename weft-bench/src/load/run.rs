@@ -147,6 +147,7 @@ impl Run {
         for counts in self.live.iter().map(Live::load) {
             sum.answered += counts.answered;
             sum.latency_sum += counts.latency_sum;
+            sum.bytes += counts.bytes;
             sum.errors += counts.errors;
             sum.open += counts.open;
         }

@@ -12,8 +12,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use weft_reactor::{
-    Close, CloseReason, ConnectionId, Driver, Handler, ListenerId, PeerAddress, monotonic_ns,
-    start_connect, start_connect_unix,
+    Close, CloseReason, ConnectionId, Driver, Handler, ListenerId, PeerAddress, TimerToken,
+    monotonic_ns, start_connect, start_connect_unix,
 };
 use weft_resp::{DecodeLimits, Reply, ReplyClass, ReplyScanner, decode_reply};
 use weft_rope::Output;
@@ -73,7 +73,10 @@ struct Session {
     /// Something has been received since it was opened.
     heard: bool,
     in_ready: bool,
+    timer_armed: bool,
     stage: Stage,
+    /// Bytes so far of the answer that is coming in.
+    unfinished_bytes: u64,
     /// The part of an error that an earlier delivery brought.
     error: Vec<u8>,
 }
@@ -104,7 +107,9 @@ impl<W: Workload> Worker<W> {
             fresh: true,
             heard: false,
             in_ready: false,
+            timer_armed: false,
             stage: Stage::Sending,
+            unfinished_bytes: 0,
             error: Vec::new(),
         };
         Worker {
@@ -184,6 +189,7 @@ impl<W: Workload> Worker<W> {
         session.fresh = true;
         session.heard = false;
         session.error.clear();
+        session.unfinished_bytes = 0;
         self.counts.open += 1;
         Ok(())
     }
@@ -241,7 +247,10 @@ impl<W: Workload> Worker<W> {
                 connection,
                 fresh: session.fresh,
                 room: window - session.count,
+                quiet: session.count == 0,
+                now_ns,
             };
+            let before = self.output.len();
             match self.workload.next(&asked, &mut self.output) {
                 Next::Requests { count, class } => {
                     debug_assert!(count > 0 && count <= asked.room);
@@ -252,8 +261,19 @@ impl<W: Workload> Worker<W> {
                     session.sent(count, class, now_ns);
                     session.count += count;
                     sends = true;
+                    let bytes = (self.output.len() - before) as u64;
+                    self.record.bytes_sent(class, bytes);
+                    self.counts.bytes += bytes;
                 }
                 Next::Idle => break,
+                Next::At(deadline_ns) => {
+                    // One at a time: when it is due, or an answer comes, the connection is asked again.
+                    if !session.timer_armed {
+                        session.timer_armed = true;
+                        io.arm_timer(deadline_ns, TimerToken(index as u64));
+                    }
+                    break;
+                }
                 Next::Finished => {
                     session.stage = Stage::Draining;
                     if session.count == 0 {
@@ -304,11 +324,12 @@ impl<W: Workload> Worker<W> {
         session.heard = true;
         let mut rest = data;
         // Answers to requests that left together are recorded together.
-        let mut answered = 0;
+        let mut answered = Answered::default();
         while !rest.is_empty() {
             let reply = match session.scanner.scan(rest) {
                 Ok(Some(reply)) => reply,
                 Ok(None) => {
+                    session.unfinished_bytes += rest.len() as u64;
                     if session.scanner.class() == Some(ReplyClass::Error) {
                         session.keep_error(rest);
                     }
@@ -318,6 +339,7 @@ impl<W: Workload> Worker<W> {
             };
             let (bytes, after) = rest.split_at(reply.len);
             rest = after;
+            answered.bytes += reply.len as u64 + std::mem::take(&mut session.unfinished_bytes);
             if reply.class == ReplyClass::Push {
                 continue;
             }
@@ -331,14 +353,14 @@ impl<W: Workload> Worker<W> {
                     if class == PROLOGUE || self.plan.errors == ErrorReplies::Fatal {
                         return Err(Failure::ErrorReply(error_text(&session.error)));
                     }
+                    self.record.was_error(class, || error_text(&session.error));
                     session.error.clear();
-                    self.record.was_error(class);
                     self.counts.errors += 1;
                 }
                 ReplyClass::Null => self.record.was_null(class),
                 _ => {}
             }
-            answered += 1;
+            answered.count += 1;
             let sent = &mut session.under_way[0];
             sent.count -= 1;
             if sent.count == 0 {
@@ -350,7 +372,7 @@ impl<W: Workload> Worker<W> {
                     answered,
                 );
                 session.under_way.pop_front();
-                answered = 0;
+                answered = Answered::default();
             }
         }
         note(
@@ -392,15 +414,22 @@ impl Session {
     }
 }
 
+/// Answers to the oldest requests under way.
+#[derive(Clone, Copy, Default)]
+struct Answered {
+    count: u32,
+    bytes: u64,
+}
+
 /// Records that so many of the oldest requests under way have been answered.
 fn note(
     record: &mut Record,
     counts: &mut Counts,
     session: &mut Session,
     now_ns: u64,
-    answered: u32,
+    answered: Answered,
 ) {
-    if answered == 0 {
+    if answered.count == 0 {
         return;
     }
     let Some(&Sent { class, at_ns, .. }) = session.under_way.front() else {
@@ -409,11 +438,13 @@ fn note(
     if class == PROLOGUE {
         return;
     }
-    session.count -= answered;
-    let answered = u64::from(answered);
-    let latency = record.answered(class, now_ns.saturating_sub(at_ns), answered);
-    counts.answered += answered;
-    counts.latency_sum += latency.saturating_mul(answered);
+    session.count -= answered.count;
+    let count = u64::from(answered.count);
+    let latency = record.answered(class, now_ns.saturating_sub(at_ns), count);
+    record.bytes_received(class, answered.bytes);
+    counts.answered += count;
+    counts.latency_sum += latency.saturating_mul(count);
+    counts.bytes += answered.bytes;
 }
 
 /// The text of an error, from its bytes on the wire.
@@ -470,6 +501,12 @@ impl<D: Driver, W: Workload> Handler<D> for Worker<W> {
             CloseReason::Error(error) => Failure::Connect { target, error },
             _ => Failure::Closed,
         });
+    }
+
+    fn timer(&mut self, _: &mut D, token: TimerToken) {
+        let index = token.0 as usize;
+        self.sessions[index].timer_armed = false;
+        self.make_ready(index);
     }
 
     fn turn_end(&mut self, io: &mut D) {

@@ -10,7 +10,6 @@ mod catalogue;
 mod report;
 mod server;
 mod slot_tag;
-mod uri;
 mod usage;
 
 use std::io::{self, Read, Write};
@@ -25,11 +24,13 @@ use weft_reactor::{DriverOptions, EpollDriver};
 use crate::load::{
     Budget, ErrorReplies, Failure, Outcome, Plan, Prologue, Run, Scale, Target, Template, encode,
 };
+use crate::reach::{self, Server};
+use crate::substitute::replaced;
 use arguments::{Instead, Options};
 use batches::{Batches, Nothing};
 use catalogue::TESTS;
 use report::{CSV_HEAD, Circumstances, ProgressLine, Report};
-use server::{Configuration, Node, Server};
+use server::{Configuration, Node};
 use usage::USAGE;
 
 /// The version whose options and tests these are.
@@ -173,9 +174,11 @@ fn measure(mut options: Options, out: &mut impl Write) -> Result<(), End> {
 impl Bench {
     /// Asks the server what it is.
     fn prepare(options: Options, out: &mut impl Write) -> Result<Bench, End> {
-        let (first, mut connection) = server::reach(&options).map_err(|unreachable| {
+        let reached = reach::reach(&options.host, options.port, options.socket.as_deref());
+        let (first, mut connection) = reached.map_err(|unreachable| {
+            let complaint = server::complaint(&unreachable);
             End::Said(format!(
-                "{unreachable}\nWARNING: Could not fetch server CONFIG\n{unreachable}"
+                "{complaint}\nWARNING: Could not fetch server CONFIG\n{complaint}"
             ))
         })?;
         server::log_in(&first, &mut connection, &options).map_err(End::Said)?;
@@ -188,7 +191,8 @@ impl Bench {
             tags = nodes.iter().map(|node| slot_tag::tag(node.slot)).collect();
             servers = nodes.into_iter().map(|node| node.server).collect();
             for server in &servers {
-                let mut connection = server::connect(server).map_err(End::Said)?;
+                let mut connection = reach::connect(server)
+                    .map_err(|unreachable| End::Said(server::complaint(&unreachable)))?;
                 server::log_in(server, &mut connection, &options).map_err(End::Said)?;
                 configurations
                     .push(server::configuration(server, &mut connection).map_err(End::Said)?);
@@ -424,17 +428,4 @@ fn write_nodes(nodes: &[Node], out: &mut impl Write) -> io::Result<()> {
         writeln!(out, "Master {number}: {} {}", node.id, node.server.name)?;
     }
     writeln!(out)
-}
-
-/// `text` with `new` for every `old`.
-fn replaced(text: &[u8], old: &[u8], new: &[u8]) -> Vec<u8> {
-    let mut result = Vec::with_capacity(text.len());
-    let mut from = 0;
-    for at in memchr::memmem::find_iter(text, old) {
-        result.extend_from_slice(&text[from..at]);
-        result.extend_from_slice(new);
-        from = at + old.len();
-    }
-    result.extend_from_slice(&text[from..]);
-    result
 }

@@ -1,23 +1,15 @@
-//! What is asked of a server before the measurement: where it is, how it saves, which nodes its cluster has.
+//! What is asked of a server before the measurement: how it saves, which nodes its cluster has.
 //!
 //! Owns these few questions, over blocking connections of their own, and what is said when they go unanswered.
 
-use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
-use std::path::PathBuf;
+use std::net::{IpAddr, SocketAddr};
 
-use weft_client::{Address, ClientError, Connection, Reply};
+use weft_client::{Connection, Reply};
 
-use super::arguments::{Options, atoi};
-use crate::load::{Target, system_text};
-
-/// Where a server is, as the user says it and as the system does.
-#[derive(Debug, Clone)]
-pub struct Server {
-    /// For messages: `host:port` or a path.
-    pub name: String,
-    /// For connections.
-    pub target: Target,
-}
+use super::arguments::Options;
+use crate::load::Target;
+use crate::numbers::atoi;
+use crate::reach::{Server, Unreachable};
 
 /// Two parameters that matter to who compares figures.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -39,48 +31,12 @@ pub struct Node {
     pub slot: u16,
 }
 
-/// Finds an address at which something listens, and the connection that shows it. The error is a line for the user.
-pub fn reach(options: &Options) -> Result<(Server, Connection), String> {
-    if let Some(path) = &options.socket {
-        let server = Server {
-            name: path.display().to_string(),
-            target: Target::Unix(path.clone()),
-        };
-        let connection = connect(&server)?;
-        return Ok((server, connection));
-    }
-    let name = format!("{}:{}", options.host, options.port);
-    let complaint = |error: &str| format!("Could not connect to Redis at {name}: {error}");
-    let addresses = (options.host.as_str(), options.port)
-        .to_socket_addrs()
-        .map_err(|error| complaint(&system_text(&error)))?;
-    let mut last = complaint("no address");
-    for address in addresses {
-        let server = Server {
-            name: name.clone(),
-            target: Target::Tcp(address),
-        };
-        match connect(&server) {
-            Ok(connection) => return Ok((server, connection)),
-            Err(error) => last = error,
-        }
-    }
-    Err(last)
-}
-
-/// A connection to a server. The error is a line for the user.
-pub fn connect(server: &Server) -> Result<Connection, String> {
-    let address = match &server.target {
-        Target::Tcp(address) => Address::Tcp(address.ip().to_string(), address.port()),
-        Target::Unix(path) => Address::Unix(path.clone()),
-    };
-    Connection::connect(&address).map_err(|error| {
-        let text = match &error {
-            ClientError::Io(error) => system_text(error),
-            other => other.to_string(),
-        };
-        format!("Could not connect to Redis at {}: {text}", server.name)
-    })
+/// What redis-benchmark says about a server that it cannot reach.
+pub fn complaint(unreachable: &Unreachable) -> String {
+    format!(
+        "Could not connect to Redis at {}: {}",
+        unreachable.name, unreachable.why
+    )
 }
 
 /// The command that says who the client is, if it says so.
@@ -185,7 +141,7 @@ fn primaries(text: &str, asked: &Target) -> Vec<Node> {
             Err(_) => return None,
         };
         let name = match &target {
-            Target::Unix(path) => PathBuf::from(path).display().to_string(),
+            Target::Unix(path) => path.display().to_string(),
             tcp => tcp.to_string(),
         };
         Some(Node {

@@ -5,7 +5,7 @@
 
 use std::fmt;
 
-use super::arguments::atoi;
+use crate::numbers::atoi;
 
 /// What a URI says.
 #[derive(Debug, Default, PartialEq, Eq)]
