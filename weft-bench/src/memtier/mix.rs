@@ -86,6 +86,9 @@ struct Client {
     sent: u64,
     sent_on_connection: u64,
     due_ns: u64,
+    /// Where in the interval between two requests its first one lies, from 0 to 1: connections at the same rate do not
+    /// all send at once.
+    phase: f64,
 }
 
 impl Clients {
@@ -109,6 +112,7 @@ impl Clients {
             sent: 0,
             sent_on_connection: 0,
             due_ns: 0,
+            phase: number as f64 / total as f64,
         };
         Clients {
             mix: Arc::clone(mix),
@@ -121,7 +125,7 @@ impl Clients {
 }
 
 /// So far a connection may fall behind its rate and make up for it.
-const DEBT_NS_MAX: u64 = 1_000_000_000;
+const DEBT_NS_MAX: u64 = 100_000_000;
 
 impl Workload for Clients {
     fn next(&mut self, asked: &Asked, out: &mut Output) -> Next {
@@ -147,6 +151,9 @@ impl Workload for Clients {
             };
         }
         if mix.interval_ns > 0 {
+            if client.sent == 0 && client.due_ns == 0 {
+                client.due_ns = asked.now_ns + (mix.interval_ns as f64 * client.phase) as u64;
+            }
             if asked.now_ns < client.due_ns {
                 return Next::At(client.due_ns);
             }

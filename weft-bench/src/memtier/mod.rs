@@ -71,8 +71,11 @@ pub fn run(arguments: &[Vec<u8>]) -> ExitCode {
 }
 
 fn measure(options: &Options) -> Result<(), String> {
-    for note in &options.notes {
-        eprintln!("memtier_benchmark: {note}");
+    if !options.understood.is_empty() {
+        eprintln!(
+            "memtier_benchmark: understood {}",
+            options.understood.join("; ")
+        );
     }
     let turns = turns(options)?;
     let socket = options.socket.as_deref();

@@ -59,8 +59,8 @@ pub struct Options {
     pub key_stddev: Option<f64>,
     pub key_median: Option<f64>,
     pub zipf_exponent: f64,
-    /// Lines that say how something was understood.
-    pub notes: Vec<String>,
+    /// How things were understood that memtier refuses: "X as Y".
+    pub understood: Vec<String>,
 }
 
 /// How many requests each connection sends.
@@ -155,7 +155,7 @@ impl Default for Options {
             key_stddev: None,
             key_median: None,
             zipf_exponent: 1.0,
-            notes: Vec::new(),
+            understood: Vec::new(),
         }
     }
 }
@@ -411,8 +411,7 @@ impl Options {
             "test-time" => self.test_seconds = Some(count(1, 1 << 31)?),
             "run-time" => {
                 self.test_seconds = Some(count(1, 1 << 31)?);
-                self.notes
-                    .push("--run-time is understood as --test-time".to_owned());
+                self.understood.push("--run-time as --test-time".to_owned());
             }
             "ratio" => seen.ratio = Some(ratio(name, value)?),
             "pipeline" => self.pipeline = count(1, PIPELINE_MAX)? as u32,
@@ -501,9 +500,9 @@ impl Options {
                 continue;
             }
             command = crate::substitute::replaced(&command, published.as_bytes(), own.as_bytes());
-            let note = format!("{published} is understood as {own}");
-            if !self.notes.contains(&note) {
-                self.notes.push(note);
+            let note = format!("{published} as {own}");
+            if !self.understood.contains(&note) {
+                self.understood.push(note);
             }
         }
         command
@@ -558,19 +557,16 @@ impl Options {
                     .iter_mut()
                     .for_each(|command| command.ratio = 1);
             }
-            self.notes.push(
-                "--ratio is understood as the ratios of the commands, in their order".to_owned(),
-            );
+            self.understood
+                .push("--ratio as the ratios of the commands, in their order".to_owned());
         }
         if seen.key_pattern {
             let pattern = self.key_patterns.0;
             self.commands
                 .iter_mut()
                 .for_each(|command| command.pattern = pattern);
-            self.notes.push(
-                "--key-pattern is understood as the key pattern of the commands (its first letter)"
-                    .to_owned(),
-            );
+            self.understood
+                .push("--key-pattern (its first letter) as that of the commands".to_owned());
         }
         Ok(())
     }
@@ -752,7 +748,7 @@ mod tests {
     fn published_spellings_are_understood() {
         let options = parsed(&["--run-time=60"]).unwrap();
         assert_eq!(options.test_seconds, Some(60));
-        assert_eq!(options.notes, ["--run-time is understood as --test-time"]);
+        assert_eq!(options.understood, ["--run-time as --test-time"]);
         let options = parsed(&[
             "--key-pattern=S:S",
             "--ratio=1:3",
@@ -775,12 +771,12 @@ mod tests {
             ]
         );
         assert_eq!(
-            options.notes,
+            options.understood,
             [
-                "{{id}} is understood as __key__",
-                "{{value}} is understood as __data__",
-                "--ratio is understood as the ratios of the commands, in their order",
-                "--key-pattern is understood as the key pattern of the commands (its first letter)"
+                "{{id}} as __key__",
+                "{{value}} as __data__",
+                "--ratio as the ratios of the commands, in their order",
+                "--key-pattern (its first letter) as that of the commands"
             ]
         );
         let options = parsed(&["--ratio=1:0", "--command=SET key:{{id}} {{value}}"]).unwrap();

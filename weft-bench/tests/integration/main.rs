@@ -2,6 +2,7 @@
 // A test program has no outside: `pub` is for its other modules.
 #![allow(unreachable_pub)]
 
+mod memtier;
 mod program;
 mod redis_benchmark;
 mod scripted;
