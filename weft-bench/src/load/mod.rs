@@ -48,6 +48,8 @@ pub struct Plan {
     pub scale: Scale,
     /// How many classes of requests there are.
     pub classes: usize,
+    /// Whether what was measured is also told apart by seconds.
+    pub by_second: bool,
 }
 
 /// Where a connection goes.

@@ -52,6 +52,8 @@ pub(super) struct Worker<W> {
     counts: Counts,
     unfinished: usize,
     last_answer_ns: u64,
+    /// When the run began, if seconds are told apart.
+    series_start_ns: Option<u64>,
     failure: Option<Failure>,
 }
 
@@ -125,6 +127,7 @@ impl<W: Workload> Worker<W> {
             counts: Counts::default(),
             unfinished: share,
             last_answer_ns: 0,
+            series_start_ns: None,
             failure: None,
         }
     }
@@ -147,6 +150,7 @@ impl<W: Workload> Worker<W> {
         io: &mut D,
         stop: &AtomicBool,
     ) -> Result<Option<Finished>, Failure> {
+        self.series_start_ns = self.plan.by_second.then(monotonic_ns);
         for index in 0..self.sessions.len() {
             self.make_ready(index);
         }
@@ -324,7 +328,11 @@ impl<W: Workload> Worker<W> {
         session.heard = true;
         let mut rest = data;
         // Answers to requests that left together are recorded together.
-        let mut answered = Answered::default();
+        let nothing = Answered {
+            series_start_ns: self.series_start_ns,
+            ..Answered::default()
+        };
+        let mut answered = nothing;
         while !rest.is_empty() {
             let reply = match session.scanner.scan(rest) {
                 Ok(Some(reply)) => reply,
@@ -372,7 +380,7 @@ impl<W: Workload> Worker<W> {
                     answered,
                 );
                 session.under_way.pop_front();
-                answered = Answered::default();
+                answered = nothing;
             }
         }
         note(
@@ -419,6 +427,8 @@ impl Session {
 struct Answered {
     count: u32,
     bytes: u64,
+    /// When the run began, if seconds are told apart.
+    series_start_ns: Option<u64>,
 }
 
 /// Records that so many of the oldest requests under way have been answered.
@@ -441,6 +451,10 @@ fn note(
     session.count -= answered.count;
     let count = u64::from(answered.count);
     let latency = record.answered(class, now_ns.saturating_sub(at_ns), count);
+    if let Some(start_ns) = answered.series_start_ns {
+        let second = now_ns.saturating_sub(start_ns) / 1_000_000_000;
+        record.answered_in(class, second, latency, count);
+    }
     record.bytes_received(class, answered.bytes);
     counts.answered += count;
     counts.latency_sum += latency.saturating_mul(count);

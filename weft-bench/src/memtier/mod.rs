@@ -4,6 +4,7 @@
 //! progress and notes to the standard error.
 
 mod command;
+mod json;
 mod keys;
 mod mix;
 mod options;
@@ -15,7 +16,7 @@ use std::fs::File;
 use std::io::{self, Write};
 use std::process::ExitCode;
 use std::sync::{Arc, OnceLock};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use fastrand::Rng;
 use weft_os::descriptors::raise_limit;
@@ -98,11 +99,24 @@ fn measure(options: &Options) -> Result<(), String> {
     };
     let plan = plan(options, &server, &turns);
     let mut tables = Vec::new();
+    let mut json = options
+        .json_out_file
+        .as_ref()
+        .map(|path| (path, json::Report::new(options)));
     for number in 1..=options.run_count {
+        let started = SystemTime::now();
         let outcome = one_run(options, &plan, &turns, number, &mut seeds)
             .map_err(|failure| said(&failure, &server))?;
         report_errors(&outcome);
-        tables.push(table(options, &turns, &outcome));
+        let table = table(options, &turns, &outcome);
+        if let Some((_, json)) = &mut json {
+            json.add_run(&table, &options.percentiles, started, number);
+        }
+        tables.push(table);
+    }
+    if let Some((path, json)) = json {
+        std::fs::write(path, json.text())
+            .map_err(|error| format!("{}: {error}", path.display()))?;
     }
     write_results(options, &tables, &mut out).map_err(|error| error.to_string())
 }
@@ -187,6 +201,7 @@ fn plan(options: &Options, server: &Server, turns: &[Turn]) -> Plan {
             lowest: 1,
             digits: 3,
         },
+        by_second: options.json_out_file.is_some(),
         classes: classes.max().unwrap_or(0).max(usize::from(GETS) + 1),
     }
 }

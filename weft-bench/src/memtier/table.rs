@@ -88,6 +88,22 @@ impl Table {
         Some(sum)
     }
 
+    /// Answers that were there, of those that could have been absent: the row's own, and in the sum those of all rows.
+    pub fn hits(&self, row: &Row) -> u64 {
+        let is_sum = self.rows.last().is_some_and(|last| std::ptr::eq(last, row));
+        let asked: u64 = if is_sum {
+            let kinds = &self.rows[..self.rows.len() - 1];
+            kinds
+                .iter()
+                .filter(|row| row.misses)
+                .map(Row::answered)
+                .sum()
+        } else {
+            row.answered()
+        };
+        asked.saturating_sub(row.nulls())
+    }
+
     /// Requests answered in a second, of all kinds.
     pub fn rate(&self) -> f64 {
         let answered = self.rows.last().map_or(0, Row::answered);
@@ -116,8 +132,7 @@ impl Table {
         });
         if self.hit_columns {
             column(RATE_WIDTH, "Hits/sec", &|row| {
-                row.misses
-                    .then(|| self.per_second(row.answered_of_gets(&self.rows) - row.nulls()))
+                row.misses.then(|| self.per_second(self.hits(row)))
             });
             column(RATE_WIDTH, "Misses/sec", &|row| {
                 row.misses.then(|| self.per_second(row.nulls()))
@@ -183,21 +198,6 @@ impl Table {
             }
         }
         Ok(())
-    }
-}
-
-impl Row {
-    /// Answers that could have been misses: the row's own, and in the sum those of the rows that have misses.
-    fn answered_of_gets(&self, rows: &[Row]) -> u64 {
-        let is_sum = rows.last().is_some_and(|last| std::ptr::eq(last, self));
-        if !is_sum {
-            return self.answered();
-        }
-        rows[..rows.len() - 1]
-            .iter()
-            .filter(|row| row.misses)
-            .map(Row::answered)
-            .sum()
     }
 }
 

@@ -19,6 +19,7 @@ Connection and General Options:
 
 Results Output Options:
   -o, --out-file=FILE            Print the results here (default: stdout)
+      --json-out-file=FILE       Write the results here as JSON, too
       --hide-histogram           Leave the distribution of latencies out
       --print-percentiles=LIST   Percentiles in the table (default: 50,99,99.9)
       --print-all-runs           Print every run, not only the best, the worst and
@@ -71,6 +72,6 @@ Key Options:
       --key-median=NUMBER        Median for G (default: middle of the range)
       --key-zipf-exp=NUMBER      Exponent for Z, below 5 (default: 1)
 
-Not supported yet: TLS, cluster mode, monitor input, WAIT, steps of clients, reconnecting after errors, JSON and
+Not supported yet: TLS, cluster mode, monitor input, WAIT, steps of clients, reconnecting after errors,
 HDR files. Not supported: the protocols of memcached, importing data.
 ";

@@ -381,6 +381,7 @@ impl Bench {
                 digits: options.precision,
             },
             classes: 1,
+            by_second: false,
         }
     }
 

@@ -299,3 +299,45 @@ fn a_known_delay_is_what_is_measured() {
     assert!((20.0..60.0).contains(&average), "{average} ms");
     assert!((20.0..40.0).contains(&median), "{median} ms");
 }
+
+#[test]
+fn results_are_written_as_json() {
+    let server = Scripted::start(Script::Slow(1));
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("out.json");
+    let argument = format!("--json-out-file={}", path.display());
+    measured(&server, &["-n20", "-c2", "-t1", "--ratio=1:1", &argument]);
+    let text = std::fs::read_to_string(&path).unwrap();
+    let report: serde_json::Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(report["configuration"]["clients"], 2);
+    assert_eq!(report["run information"]["Requests per client"], 20);
+    let stats = &report["ALL STATS"];
+    assert_eq!(stats["Runtime"]["Time unit"], "MILLISECONDS");
+    for (name, count) in [("Sets", 20), ("Gets", 20), ("Totals", 40)] {
+        assert_eq!(stats[name]["Count"], count);
+        let series = stats[name]["Time-Serie"].as_object().unwrap();
+        let counts = series
+            .values()
+            .map(|second| second["Count"].as_u64().unwrap());
+        assert_eq!(counts.sum::<u64>(), count);
+        for figure in [
+            "Ops/sec",
+            "Average Latency",
+            "Min Latency",
+            "Max Latency",
+            "KB/sec",
+        ] {
+            assert!(
+                stats[name][figure].as_f64().unwrap() > 0.9,
+                "{name} {figure}"
+            );
+        }
+        for percentile in ["p50.00", "p99.00", "p99.90"] {
+            let latency = &stats[name]["Percentile Latencies"][percentile];
+            assert!(latency.as_f64().unwrap() >= 1.0);
+        }
+    }
+    assert_eq!(stats["Gets"]["Misses/sec"], 0.0);
+    let last = stats["SET"].as_array().unwrap().last().unwrap();
+    assert_eq!(last["percent"], 100.0);
+}
