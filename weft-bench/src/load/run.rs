@@ -10,7 +10,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use weft_reactor::{Driver, Waker, monotonic_ns};
+use weft_reactor::{Driver, DriverOptions, EpollDriver, UringDriver, Waker, monotonic_ns};
 
 use super::failure::Failure;
 use super::live::{Counts, Live};
@@ -61,10 +61,23 @@ pub(super) enum Message {
 }
 
 impl Run {
-    /// Opens all connections and starts. `workload` makes the workload of thread K, `driver` what drives it.
-    pub fn start<D: Driver + 'static, W: Workload>(
+    /// Opens all connections and starts, with the driver that takes the least processor time: rings where the system allows
+    /// them, else epoll. `workload` makes the workload of thread K.
+    pub fn start<W: Workload>(
         plan: &Plan,
-        driver: fn() -> io::Result<D>,
+        workload: impl FnMut(usize) -> W,
+    ) -> Result<Run, Failure> {
+        let options = DriverOptions::default();
+        match UringDriver::probe() {
+            Ok(()) => Run::start_with(plan, move || UringDriver::new(options), workload),
+            Err(_) => Run::start_with(plan, move || EpollDriver::new(options), workload),
+        }
+    }
+
+    /// The same with the driver that `driver` makes. `workload` makes the workload of thread K.
+    pub fn start_with<D: Driver, W: Workload>(
+        plan: &Plan,
+        driver: impl Fn() -> io::Result<D> + Send + Copy + 'static,
         mut workload: impl FnMut(usize) -> W,
     ) -> Result<Run, Failure> {
         let plan = Arc::new(plan.clone());
@@ -172,7 +185,7 @@ impl Drop for Run {
 /// The life of a thread.
 fn live_through<D: Driver, W: Workload>(
     mut worker: Worker<W>,
-    driver: fn() -> io::Result<D>,
+    driver: impl Fn() -> io::Result<D>,
     messages: &Sender<Message>,
     started: &Receiver<()>,
     stop: &AtomicBool,

@@ -20,7 +20,6 @@ use std::time::{Duration, SystemTime};
 
 use fastrand::Rng;
 use weft_os::descriptors::raise_limit;
-use weft_reactor::{DriverOptions, EpollDriver};
 
 use crate::load::{Class, ErrorReplies, Failure, Outcome, Plan, Progress, Prologue, Run, Scale};
 use crate::reach::{self, Server};
@@ -258,7 +257,7 @@ fn one_run(
     };
     let client_seed = std::cell::RefCell::new(client_seed);
     eprintln!("[RUN #{number}] Launching threads now...");
-    let mut run = Run::start(plan, driver, |thread| {
+    let mut run = Run::start(plan, |thread| {
         Clients::new(&mix, thread, plan.threads, plan.connections, || {
             client_seed.borrow_mut()()
         })
@@ -277,10 +276,6 @@ fn one_run(
             }
         }
     }
-}
-
-fn driver() -> io::Result<EpollDriver> {
-    EpollDriver::new(DriverOptions::default())
 }
 
 /// What the progress line showed last.

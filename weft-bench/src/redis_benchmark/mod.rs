@@ -19,7 +19,6 @@ use std::time::Duration;
 
 use fastrand::Rng;
 use weft_os::descriptors::raise_limit;
-use weft_reactor::{DriverOptions, EpollDriver};
 
 use crate::load::{
     Budget, ErrorReplies, Failure, Outcome, Plan, Prologue, Run, Scale, Target, Template, encode,
@@ -278,7 +277,7 @@ impl Bench {
             keep_alive: options.keep_alive,
             taken: 0,
         };
-        let mut run = Run::start(&plan, driver, workload).map_err(|failure| self.said(failure))?;
+        let mut run = Run::start(&plan, workload).map_err(|failure| self.said(failure))?;
         let mut progress = ProgressLine::new(work.title);
         let ended = loop {
             if !options.csv {
@@ -338,8 +337,7 @@ impl Bench {
             "Creating {} idle connections and waiting forever (Ctrl+C when done)",
             plan.connections
         )?;
-        let mut run =
-            Run::start(&plan, driver, |_| Nothing).map_err(|failure| self.said(failure))?;
+        let mut run = Run::start(&plan, |_| Nothing).map_err(|failure| self.said(failure))?;
         loop {
             write!(out, "clients: {}\r", run.progress().counts.open)?;
             out.flush()?;
@@ -399,10 +397,6 @@ impl Bench {
             other => format!("Error: {other}"),
         })
     }
-}
-
-fn driver() -> io::Result<EpollDriver> {
-    EpollDriver::new(DriverOptions::default())
 }
 
 /// What every connection sends first.
