@@ -207,3 +207,157 @@ fn live_through<D: Driver, W: Workload>(
     };
     let _ = messages.send(message);
 }
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read, Write};
+    use std::net::TcpListener;
+
+    use weft_rope::Output;
+
+    use super::*;
+    use crate::load::{Asked, Budget, ErrorReplies, Next, Prologue, Scale, Share, Target};
+
+    /// Batches of three requests, each on a connection of its own if so wanted.
+    struct Batches {
+        share: Share,
+        reconnects: bool,
+        taken: u32,
+    }
+
+    const REQUEST: &[u8] = b"*1\r\n$4\r\nPING\r\n";
+
+    impl Workload for Batches {
+        fn next(&mut self, asked: &Asked, out: &mut Output) -> Next {
+            if asked.room < 3 {
+                return Next::Idle;
+            }
+            if asked.fresh && self.taken > 0 {
+                self.taken -= 1;
+            } else if !self.share.take() {
+                return Next::Finished;
+            } else if !asked.fresh && self.reconnects {
+                self.taken += 1;
+                return Next::Reconnect;
+            }
+            out.tail().extend_from_slice(&REQUEST.repeat(3));
+            Next::Requests { count: 3, class: 0 }
+        }
+    }
+
+    /// Answers a batch with two absent values and an error, in two pieces.
+    fn server() -> Target {
+        let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
+        let address = listener.local_addr().unwrap();
+        std::thread::spawn(move || {
+            for mut stream in listener.incoming().map_while(Result::ok) {
+                stream.set_nodelay(true).unwrap();
+                std::thread::spawn(move || {
+                    let mut batch = [0; 3 * REQUEST.len()];
+                    while stream.read_exact(&mut batch).is_ok() {
+                        assert_eq!(batch[..], REQUEST.repeat(3)[..]);
+                        for piece in ["$-1\r\n_\r", "\n-ERR no\r\n"] {
+                            if stream.write_all(piece.as_bytes()).is_err() {
+                                return;
+                            }
+                        }
+                    }
+                });
+            }
+        });
+        Target::Tcp(address)
+    }
+
+    fn plan(errors: ErrorReplies) -> Plan {
+        Plan {
+            targets: vec![server()],
+            connections: 5,
+            threads: 2,
+            window: 3,
+            refill_at: 0,
+            prologue: Arc::new(Prologue::default()),
+            errors,
+            scale: Scale {
+                unit_ns: 1000,
+                lowest: 1,
+                digits: 3,
+            },
+            classes: 1,
+            by_second: true,
+        }
+    }
+
+    fn ended<D: Driver + 'static>(
+        driver: fn() -> io::Result<D>,
+        errors: ErrorReplies,
+        reconnects: bool,
+    ) -> Result<Outcome, Failure> {
+        let plan = plan(errors);
+        let budget = Budget::new(200, plan.threads);
+        let workload = |_| Batches {
+            share: budget.share(),
+            reconnects,
+            taken: 0,
+        };
+        let mut run = Run::start_with(&plan, driver, workload)?;
+        run.wait(Duration::from_secs(60))
+            .expect("a minute is enough")
+    }
+
+    fn check<D: Driver + 'static>(driver: fn() -> io::Result<D>) {
+        for reconnects in [false, true] {
+            let outcome = ended(driver, ErrorReplies::Counted, reconnects).unwrap();
+            let class = &outcome.record.classes()[0];
+            assert_eq!(outcome.answered, 600);
+            assert_eq!(class.latencies.len(), 600);
+            assert_eq!((class.nulls, class.errors), (400, 200));
+            assert_eq!(class.first_error.as_deref(), Some(&b"ERR no"[..]));
+            assert_eq!(class.bytes_sent, 200 * 3 * REQUEST.len() as u64);
+            assert_eq!(class.bytes_received, 200 * 17);
+            let seconds = class.seconds.iter().map(|second| second.count);
+            assert_eq!(seconds.sum::<u64>(), 600);
+        }
+        match ended(driver, ErrorReplies::Fatal, false) {
+            Err(Failure::ErrorReply(text)) => assert_eq!(text, b"ERR no"),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn every_request_is_answered_with_epoll() {
+        check(|| EpollDriver::new(DriverOptions::default()));
+    }
+
+    #[test]
+    fn every_request_is_answered_with_rings() {
+        if UringDriver::probe().is_ok() {
+            check(|| UringDriver::new(DriverOptions::default()));
+        }
+    }
+
+    #[test]
+    fn a_refusal_names_the_target() {
+        let free = TcpListener::bind(("127.0.0.1", 0))
+            .unwrap()
+            .local_addr()
+            .unwrap();
+        let mut plan = plan(ErrorReplies::Fatal);
+        plan.targets.insert(0, Target::Tcp(free));
+        let budget = Budget::new(200, plan.threads);
+        let started = Run::start(&plan, |_| Batches {
+            share: budget.share(),
+            reconnects: false,
+            taken: 0,
+        });
+        let ended = started.and_then(|mut run| {
+            run.wait(Duration::from_secs(60))
+                .expect("a minute is enough")
+        });
+        match ended {
+            Err(Failure::Connect { target: 0, error }) => {
+                assert_eq!(error.kind(), io::ErrorKind::ConnectionRefused);
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+}
