@@ -341,7 +341,7 @@ mod tests {
             .unwrap()
             .local_addr()
             .unwrap();
-        let mut plan = plan(ErrorReplies::Fatal);
+        let mut plan = plan(ErrorReplies::Counted);
         plan.targets.insert(0, Target::Tcp(free));
         let budget = Budget::new(200, plan.threads);
         let started = Run::start(&plan, |_| Batches {
