@@ -149,8 +149,17 @@ fn the_number_of_workers_changes_at_run_time() {
     client.ask("DEBUG WORKERS 0", &refused(2));
     client.ask("DEBUG WORKERS many", &refused(2));
     client.ask("CONFIG SET io-threads 5", "+OK\r\n");
-    wait_for_threads(&server, 5);
-    client.ask("DEBUG WORKERS 5", "+OK\r\n");
+    // They are started after the answer.
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        client.send("DEBUG WORKERS 5\r\n");
+        if client.line() == "+OK\r\n" {
+            break;
+        }
+        assert!(Instant::now() < deadline, "{} workers", workers(&server));
+        thread::yield_now();
+    }
+    assert_eq!(workers(&server), 5);
     let mut others: Vec<Client> = (0..20).map(|_| server.connect()).collect();
     for other in &mut others {
         other.ask("PING", "+PONG\r\n");
@@ -164,15 +173,6 @@ fn the_number_of_workers_changes_at_run_time() {
         "CONFIG GET io-threads",
         "*2\r\n$10\r\nio-threads\r\n$1\r\n1\r\n",
     );
-}
-
-/// Waits until the process has so many workers.
-fn wait_for_threads(server: &Server, count: usize) {
-    let deadline = Instant::now() + PATIENCE;
-    while workers(server) != count {
-        assert!(Instant::now() < deadline, "{} workers", workers(server));
-        thread::yield_now();
-    }
 }
 
 fn workers(server: &Server) -> usize {
