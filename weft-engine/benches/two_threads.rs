@@ -193,6 +193,8 @@ struct Party {
     threads: Vec<Thread>,
 }
 
+/// On cache lines of its own, as a server's worker is on its own stack.
+#[repr(align(128))]
 struct Thread {
     worker: WorkerState,
     session: Session,

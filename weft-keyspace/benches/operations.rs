@@ -112,7 +112,7 @@ fn batch<R>(
         let inside = keyspace.gate(0).enter();
         for (position, key) in positions.iter_mut().zip(keys) {
             *position = keyspace.position(key);
-            keyspace.prefetch_bucket(&inside, 0, *position);
+            keyspace.prefetch_bucket(&inside, 0, *position, false);
         }
         for position in &positions[..keys.len()] {
             keyspace.prefetch_entry(&inside, 0, *position, false);

@@ -225,9 +225,21 @@ impl Keyspace {
 
     /// Starts loading the bucket that an entry at `position` would be in, and the latch on the way to it.
     #[inline]
-    pub fn prefetch_bucket(&self, inside: &GateGuard<'_>, db: usize, position: Position) {
-        let shard = &self.shards[self.shard_of(position)];
-        shard.lines().into_iter().for_each(table::prefetch_to_write);
+    pub fn prefetch_bucket(
+        &self,
+        inside: &GateGuard<'_>,
+        db: usize,
+        position: Position,
+        to_write: bool,
+    ) {
+        let [latch, shard] = self.shards[self.shard_of(position)].lines();
+        // Whoever comes writes the latch. The shard itself stays shared among those that only read.
+        table::prefetch_to_write(latch);
+        if to_write {
+            table::prefetch_to_write(shard);
+        } else {
+            table::prefetch(shard);
+        }
         table::prefetch_bucket(&self.spine, inside, db, position);
     }
 

@@ -52,7 +52,7 @@ fn work(keyspace: &Keyspace, worker: usize, flushed: &AtomicUsize) -> HashMap<Ve
         let positions: Vec<Position> = keys.iter().map(|(_, key)| keyspace.position(key)).collect();
         let inside = keyspace.gate(worker).enter();
         for ((db, _), &position) in keys.iter().zip(&positions) {
-            keyspace.prefetch_bucket(&inside, *db, position);
+            keyspace.prefetch_bucket(&inside, *db, position, true);
         }
         for ((db, _), &position) in keys.iter().zip(&positions) {
             keyspace.prefetch_entry(&inside, *db, position, true);

@@ -48,8 +48,11 @@ impl Batch {
                 .and_then(CommandRow::single_key)
                 .and_then(|at| args.get(at));
             let position = key.map(|key| engine.keyspace.position(key));
-            if ahead && let Some(position) = position {
-                engine.keyspace.prefetch_bucket(gate, database, position);
+            if ahead && let (Some(row), Some(position)) = (row, position) {
+                let to_write = row.flags.contains(Flags::WRITE);
+                engine
+                    .keyspace
+                    .prefetch_bucket(gate, database, position, to_write);
             }
             self.plan.push(Planned { row, position });
         }
