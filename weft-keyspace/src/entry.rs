@@ -189,13 +189,22 @@ impl fmt::Debug for Entry<'_> {
 
 /// Bytes that a rope has allocated, without visiting its chunks: all but the last are full.
 pub(crate) fn rope_bytes(rope: &Rope) -> usize {
-    /// The list's slot and counts, and the chunk's counts and vector.
-    const PER_CHUNK: usize = 48;
-    /// The list's counts and vector.
+    /// A chunk's counts and vector.
+    const PER_CHUNK: usize = 40;
+    /// The list's counts and vector, and a chunk's slot in it. A single chunk needs no list.
     const LIST: usize = 40;
-    let chunks = rope.chunks();
-    let Some(last) = chunks.last() else { return 0 };
-    (chunks.len() - 1) * (CHUNK_BYTES + PER_CHUNK) + last.capacity() + PER_CHUNK + LIST
+    const SLOT: usize = 8;
+    match rope.chunks() {
+        [] => 0,
+        [only] => only.capacity() + PER_CHUNK,
+        [full @ .., last] => {
+            full.len() * (CHUNK_BYTES + PER_CHUNK + SLOT)
+                + last.capacity()
+                + PER_CHUNK
+                + SLOT
+                + LIST
+        }
+    }
 }
 
 /// Whether freeing this rope is too much work to do under a latch.

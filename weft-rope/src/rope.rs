@@ -1,8 +1,8 @@
 //! A byte string of counted chunks.
 //!
 //! Owns the order of the chunks and copy-on-write between clones: `clone` shares the list, a write copies the list
-//! (pointers only) and the touched chunks. Does not know what the bytes mean. Invariant: every chunk but the last
-//! holds exactly [`CHUNK_BYTES`], and the last is not empty.
+//! (pointers only) and the touched chunks. A single chunk needs no list. Does not know what the bytes mean. Invariant:
+//! every chunk but the last holds exactly [`CHUNK_BYTES`], and the last is not empty.
 
 use std::fmt;
 use std::ops::{Bound, RangeBounds};
@@ -13,9 +13,19 @@ use crate::chunk::{CHUNK_BYTES, Chunk};
 /// A byte string of chunks: O(1) `clone`, O(1) access by position, copied on write chunk by chunk.
 #[derive(Clone, Default)]
 pub struct Rope {
-    /// `None` when empty, so that an empty rope allocates nothing.
-    list: Option<Arc<Vec<Chunk>>>,
+    chunks: Chunks,
     len: usize,
+}
+
+/// The chunks in order.
+#[derive(Clone, Default)]
+enum Chunks {
+    /// Nothing is allocated.
+    #[default]
+    None,
+    One(Chunk),
+    /// At least two.
+    Many(Arc<Vec<Chunk>>),
 }
 
 const _: () = assert!(size_of::<Rope>() <= 24);
@@ -23,20 +33,17 @@ const _: () = assert!(size_of::<Rope>() <= 24);
 impl Rope {
     /// An empty rope; allocates nothing.
     pub const fn new() -> Rope {
-        Rope { list: None, len: 0 }
+        Rope {
+            chunks: Chunks::None,
+            len: 0,
+        }
     }
 
     /// A rope holding a copy of `bytes`.
     pub fn from_slice(bytes: &[u8]) -> Rope {
-        let chunks: Vec<Chunk> = bytes.chunks(CHUNK_BYTES).map(Chunk::from_slice).collect();
-        Rope {
-            len: bytes.len(),
-            list: if chunks.is_empty() {
-                None
-            } else {
-                Some(Arc::new(chunks))
-            },
-        }
+        let mut rope = Rope::new();
+        rope.append(bytes);
+        rope
     }
 
     /// Number of bytes.
@@ -54,7 +61,11 @@ impl Rope {
     /// The chunks in order; all but the last hold [`CHUNK_BYTES`].
     #[inline]
     pub fn chunks(&self) -> &[Chunk] {
-        self.list.as_ref().map_or(&[], |list| list.as_slice())
+        match &self.chunks {
+            Chunks::None => &[],
+            Chunks::One(chunk) => std::slice::from_ref(chunk),
+            Chunks::Many(list) => list,
+        }
     }
 
     /// The byte at `index`, or `None` past the end.
@@ -102,17 +113,20 @@ impl Rope {
 
     /// Bytes allocated for this rope: chunk capacities, counts and the list, shared or not.
     pub fn allocated_bytes(&self) -> usize {
-        let Some(list) = &self.list else { return 0 };
-        // Per chunk: its slot in the list, and the counted header (two counts and a vector).
-        let per_chunk = size_of::<Chunk>() + 2 * size_of::<usize>() + size_of::<Vec<u8>>();
-        let header = 2 * size_of::<usize>() + size_of::<Vec<Chunk>>();
-        let spare = (list.capacity() - list.len()) * size_of::<Chunk>();
-        header
-            + spare
-            + list
-                .iter()
-                .map(|chunk| chunk.capacity() + per_chunk)
-                .sum::<usize>()
+        // The counted header of a chunk: two counts and a vector.
+        let header = 2 * size_of::<usize>() + size_of::<Vec<u8>>();
+        let chunks: usize = self
+            .chunks()
+            .iter()
+            .map(|chunk| chunk.capacity() + header)
+            .sum();
+        match &self.chunks {
+            Chunks::Many(list) => {
+                let header = 2 * size_of::<usize>() + size_of::<Vec<Chunk>>();
+                chunks + header + list.capacity() * size_of::<Chunk>()
+            }
+            _ => chunks,
+        }
     }
 
     /// Appends a copy of `bytes`.
@@ -121,12 +135,13 @@ impl Rope {
             return;
         }
         self.len += bytes.len();
-        let list = self.list_mut();
-        if let Some(last) = list.last_mut() {
+        if let Some(last) = self.last_mut() {
             let taken = last.extend(bytes);
             bytes = &bytes[taken..];
         }
-        list.extend(bytes.chunks(CHUNK_BYTES).map(Chunk::from_slice));
+        for part in bytes.chunks(CHUNK_BYTES) {
+            self.add(Chunk::from_slice(part));
+        }
     }
 
     /// Appends `chunk`, without copying when the rope ends on a chunk boundary.
@@ -136,7 +151,7 @@ impl Rope {
         }
         if self.len.is_multiple_of(CHUNK_BYTES) {
             self.len += chunk.len();
-            self.list_mut().push(chunk);
+            self.add(chunk);
         } else {
             self.append(chunk.as_slice());
         }
@@ -148,14 +163,13 @@ impl Rope {
             return;
         }
         self.len += count;
-        let list = self.list_mut();
-        if let Some(last) = list.last_mut() {
+        if let Some(last) = self.last_mut() {
             count -= last.extend_zeroes(count);
         }
         while count > 0 {
             let mut chunk = Chunk::with_capacity(count);
             count -= chunk.extend_zeroes(count);
-            list.push(chunk);
+            self.add(chunk);
         }
     }
 
@@ -171,21 +185,19 @@ impl Rope {
         let inside = bytes.len().min(self.len - offset);
         let (mut over, rest) = bytes.split_at(inside);
         bytes = rest;
-        if !over.is_empty() {
-            let list = self.list_mut();
-            let mut position = offset;
-            while !over.is_empty() {
-                let chunk = &mut list[position / CHUNK_BYTES];
-                let within = position % CHUNK_BYTES;
-                let take = over.len().min(chunk.len() - within);
-                if take == chunk.len() && chunk.is_shared() {
-                    *chunk = Chunk::from_slice(&over[..take]);
-                } else {
-                    chunk.make_mut()[within..within + take].copy_from_slice(&over[..take]);
-                }
-                over = &over[take..];
-                position += take;
+        let chunks = self.chunks_mut();
+        let mut position = offset;
+        while !over.is_empty() {
+            let chunk = &mut chunks[position / CHUNK_BYTES];
+            let within = position % CHUNK_BYTES;
+            let take = over.len().min(chunk.len() - within);
+            if take == chunk.len() && chunk.is_shared() {
+                *chunk = Chunk::from_slice(&over[..take]);
+            } else {
+                chunk.make_mut()[within..within + take].copy_from_slice(&over[..take]);
             }
+            over = &over[take..];
+            position += take;
         }
         self.append(bytes);
     }
@@ -196,13 +208,20 @@ impl Rope {
             return;
         }
         self.len = len;
-        if len == 0 {
-            self.list = None;
-            return;
+        match len.div_ceil(CHUNK_BYTES) {
+            0 => self.chunks = Chunks::None,
+            1 => {
+                if let Some(first) = self.chunks().first() {
+                    self.chunks = Chunks::One(first.clone());
+                }
+            }
+            count => {
+                if let Chunks::Many(list) = &mut self.chunks {
+                    Arc::make_mut(list).truncate(count);
+                }
+            }
         }
-        let list = self.list_mut();
-        list.truncate(len.div_ceil(CHUNK_BYTES));
-        if let Some(last) = list.last_mut() {
+        if let Some(last) = self.last_mut() {
             last.truncate(len - (len - 1) / CHUNK_BYTES * CHUNK_BYTES);
         }
     }
@@ -217,9 +236,29 @@ impl Rope {
                 .all(|(chunk, part)| chunk.as_slice() == part)
     }
 
-    /// The list, unshared.
-    fn list_mut(&mut self) -> &mut Vec<Chunk> {
-        Arc::make_mut(self.list.get_or_insert_default())
+    /// The chunks, their list unshared.
+    fn chunks_mut(&mut self) -> &mut [Chunk] {
+        match &mut self.chunks {
+            Chunks::None => &mut [],
+            Chunks::One(chunk) => std::slice::from_mut(chunk),
+            Chunks::Many(list) => Arc::make_mut(list).as_mut_slice(),
+        }
+    }
+
+    fn last_mut(&mut self) -> Option<&mut Chunk> {
+        self.chunks_mut().last_mut()
+    }
+
+    /// Adds a chunk behind full ones. Its bytes are counted already.
+    fn add(&mut self, chunk: Chunk) {
+        self.chunks = match std::mem::take(&mut self.chunks) {
+            Chunks::None => Chunks::One(chunk),
+            Chunks::One(first) => Chunks::Many(Arc::new(vec![first, chunk])),
+            Chunks::Many(mut list) => {
+                Arc::make_mut(&mut list).push(chunk);
+                Chunks::Many(list)
+            }
+        };
     }
 
     /// `range` as a pair within the rope, start not after end.
