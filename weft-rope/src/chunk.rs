@@ -70,6 +70,19 @@ impl Chunk {
         self.own(0)
     }
 
+    /// Replaces the bytes without allocating: if nobody else owns them, and the room there is suits `bytes` (at most half of
+    /// it stays unused). False: nothing has changed.
+    pub fn overwrite(&mut self, bytes: &[u8]) -> bool {
+        match Arc::get_mut(&mut self.bytes) {
+            Some(own) if bytes.len() <= own.capacity() && bytes.len() >= own.capacity() / 2 => {
+                own.clear();
+                own.extend_from_slice(bytes);
+                true
+            }
+            _ => false,
+        }
+    }
+
     /// Appends as much of `bytes` as fits into [`CHUNK_BYTES`] and returns how much that was.
     pub fn extend(&mut self, bytes: &[u8]) -> usize {
         let take = bytes.len().min(CHUNK_BYTES - self.len());

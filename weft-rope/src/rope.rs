@@ -202,6 +202,18 @@ impl Rope {
         self.append(bytes);
     }
 
+    /// Replaces all bytes of a rope of one chunk without allocating, see [`Chunk::overwrite`]. False: nothing has changed.
+    pub fn overwrite(&mut self, bytes: &[u8]) -> bool {
+        let Chunks::One(chunk) = &mut self.chunks else {
+            return false;
+        };
+        let done = !bytes.is_empty() && chunk.overwrite(bytes);
+        if done {
+            self.len = bytes.len();
+        }
+        done
+    }
+
     /// Drops the bytes from `len` on. No effect when there are not that many.
     pub fn truncate(&mut self, len: usize) {
         if len >= self.len {

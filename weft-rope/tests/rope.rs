@@ -201,6 +201,31 @@ fn a_shared_chunk_is_copied_before_it_is_written() {
 }
 
 #[test]
+fn overwriting_needs_the_bytes_alone_and_room_that_suits() {
+    let mut rope = Rope::from_slice(&pattern(4096, 1));
+    let address = rope.chunks()[0].as_slice().as_ptr();
+    for len in [4096, 2048, 3000] {
+        let bytes = pattern(len, len as u64);
+        assert!(rope.overwrite(&bytes), "{len}");
+        check(&rope, &bytes);
+        assert_eq!(rope.chunks()[0].as_slice().as_ptr(), address);
+    }
+    let before = rope.to_vec();
+    for len in [0, 1, 2047, 4097] {
+        assert!(!rope.overwrite(&pattern(len, 9)), "{len}");
+        check(&rope, &before);
+    }
+    let shared = rope.clone();
+    assert!(!rope.overwrite(&pattern(4000, 3)));
+    check(&shared, &before);
+    drop(shared);
+    assert!(rope.overwrite(&pattern(4000, 3)));
+    assert!(!Rope::new().overwrite(b"x"));
+    let mut two = Rope::from_slice(&pattern(CHUNK_BYTES + 1, 4));
+    assert!(!two.overwrite(&pattern(CHUNK_BYTES, 5)));
+}
+
+#[test]
 fn ranges_past_the_end_are_cut() {
     let rope = Rope::from_slice(b"abcdef");
     assert_eq!(rope.copy_range(2..=3), b"cd");

@@ -7,6 +7,7 @@
 use weft_rope::Rope;
 
 use super::{Context, Found, Table};
+use crate::arena::SLOT_MAX;
 use crate::entry::{Draft, Entry, KeyPart, Payload, ValueRef};
 use crate::expiry::{Due16, tick};
 use crate::position::Position;
@@ -44,7 +45,7 @@ impl<'a> Occupied<'a> {
         self.found.entry.set_raw(raw);
     }
 
-    /// Stores another inline string where the old one is, if nothing else of the entry has to change for it.
+    /// Stores another string where the old one is, if nothing else of the entry has to change for it.
     #[inline]
     pub(crate) fn overwrite_bytes(
         &mut self,
@@ -58,7 +59,20 @@ impl<'a> Occupied<'a> {
             DeadlineChange::At(_) => false,
         };
         // SAFETY: the table is borrowed uniquely.
-        stays && unsafe { self.found.entry.overwrite_bytes(bytes, raw) }
+        stays
+            && (unsafe { self.found.entry.overwrite_bytes(bytes, raw) }
+                || bytes.len() > SLOT_MAX && self.overwrite_rope(bytes, raw))
+    }
+
+    /// The same for a string that cannot be inside an entry.
+    fn overwrite_rope(&mut self, bytes: &[u8], raw: bool) -> bool {
+        // SAFETY: the table is borrowed uniquely.
+        let rope = unsafe { self.found.entry.rope_mut() };
+        let done = rope.is_some_and(|rope| rope.overwrite(bytes));
+        if done {
+            self.set_raw(raw);
+        }
+        done
     }
 
     /// Stores another value; the long one that was there comes back.
@@ -71,6 +85,13 @@ impl<'a> Occupied<'a> {
     ) -> Option<Rope> {
         let entry = self.found.entry;
         let external = entry.external_bytes();
+        let value = match value {
+            // Known now, it can go where the old one was.
+            Payload::Bytes(bytes) if bytes.len() > SLOT_MAX => {
+                Payload::Rope(Rope::from_slice(bytes))
+            }
+            other => other,
+        };
         if !entry.same_shape(&value, deadline.is_some())
             || entry.size_with(&value).next_multiple_of(8) != entry.slot_bytes()
         {
