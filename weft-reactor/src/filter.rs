@@ -6,6 +6,8 @@ use std::io;
 
 use weft_rope::Output;
 
+use crate::driver::{ConnectionId, Driver, Handler};
+
 /// Translates one connection's bytes in both directions. It keeps incomplete records itself and does no I/O.
 pub trait Filter: Send {
     /// Takes all of `wire`, as received. Appends what it says to `plain`, and what the filter itself has to answer
@@ -101,6 +103,30 @@ impl Filtered {
         } else if self.sent >= WIRE_AHEAD {
             self.wire.drain(..self.sent);
             self.sent = 0;
+        }
+    }
+}
+
+/// Hands out what a filter has translated, into the session's own memory where it wants that. Once the connection is
+/// closing, only the filter itself still listens.
+pub(crate) fn hand_out<D: Driver, H: Handler<D>>(
+    io: &mut D,
+    handler: &mut H,
+    id: ConnectionId,
+    mut plain: &mut [u8],
+) {
+    while !plain.is_empty() && io.is_open(id) {
+        match handler
+            .receive_target(id)
+            .filter(|target| !target.is_empty())
+        {
+            Some(target) => {
+                let count = target.len().min(plain.len());
+                target[..count].copy_from_slice(&plain[..count]);
+                plain = &mut plain[count..];
+                handler.received_direct(io, id, count);
+            }
+            None => return handler.received(io, id, plain),
         }
     }
 }

@@ -11,9 +11,11 @@ use std::time::Duration;
 
 use rustix::io::Errno;
 use rustix::net::{
-    AddressFamily, SocketFlags, SocketType, bind, getsockname, listen, socket_with, sockopt,
+    AddressFamily, SocketFlags, SocketType, acceptfrom_with, bind, getsockname, listen,
+    socket_with, sockopt,
 };
 
+use crate::driver::PeerAddress;
 use crate::unix_socket::SocketFile;
 
 /// A listening socket, non-blocking and close-on-exec. Dropping it closes it; that of a Unix socket also removes the
@@ -204,6 +206,15 @@ fn keep_alive(socket: BorrowedFd<'_>, seconds: u32) -> Result<(), Errno> {
     Ok(())
 }
 
+/// What a look at a listener came to.
+pub(crate) enum Accepted {
+    /// A connection, non-blocking.
+    Connection(OwnedFd, PeerAddress),
+    /// One was there and is gone; others may wait.
+    Lost,
+    Nobody,
+}
+
 impl Listener {
     pub(crate) fn unix(socket: OwnedFd, file: SocketFile) -> Listener {
         Listener {
@@ -215,6 +226,37 @@ impl Listener {
     /// The address listened on, with the port the kernel chose if it was to; None for a Unix socket.
     pub fn address(&self) -> Option<SocketAddr> {
         getsockname(&self.socket).ok()?.try_into().ok()
+    }
+
+    /// Takes the next connection, if one is there. Errors mean that descriptors or memory are short, or that the listener
+    /// itself is broken: asking again at once would spin.
+    pub(crate) fn accept(&self) -> io::Result<Accepted> {
+        match acceptfrom_with(self, SocketFlags::CLOEXEC | SocketFlags::NONBLOCK) {
+            Ok((socket, address)) => {
+                let peer = match address.map(SocketAddr::try_from) {
+                    Some(Ok(address)) => PeerAddress::Internet(address),
+                    _ => PeerAddress::Unix,
+                };
+                Ok(Accepted::Connection(socket, peer))
+            }
+            Err(Errno::AGAIN) => Ok(Accepted::Nobody),
+            // About the one connection that was not accepted: its network failed, or its peer gave up before it was
+            // taken (the list of accept(2)).
+            Err(
+                Errno::CONNABORTED
+                | Errno::HOSTDOWN
+                | Errno::HOSTUNREACH
+                | Errno::INTR
+                | Errno::NETDOWN
+                | Errno::NETUNREACH
+                | Errno::NONET
+                | Errno::NOPROTOOPT
+                | Errno::OPNOTSUPP
+                | Errno::PERM
+                | Errno::PROTO,
+            ) => Ok(Accepted::Lost),
+            Err(error) => Err(error.into()),
+        }
     }
 
     /// Whether this is a Unix socket.

@@ -2,7 +2,6 @@
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-use weft_os::load::ThreadSchedule;
 use weft_reactor::TurnReport;
 
 use crate::controller::{ROUND_NS, Sample};
@@ -41,7 +40,6 @@ impl Published {
 
 /// What a worker has measured since its last round.
 pub struct Load {
-    schedule: ThreadSchedule,
     round_began_ns: u64,
     asleep_ns: u64,
     waiting_ns: u64,
@@ -50,10 +48,9 @@ pub struct Load {
 }
 
 impl Load {
-    /// For the calling thread.
-    pub fn of_this_thread(now_ns: u64) -> Self {
+    /// Of a worker that begins now.
+    pub fn beginning(now_ns: u64) -> Self {
         Self {
-            schedule: ThreadSchedule::of_this_thread(),
             round_began_ns: now_ns,
             asleep_ns: 0,
             waiting_ns: 0,
@@ -80,13 +77,19 @@ impl Load {
     }
 
     /// Ends the round if it has lasted long enough, and publishes it. `commands` is how many the worker has run since its
-    /// start. Says whether it did.
-    pub fn end_round(&mut self, now_ns: u64, commands: i64, published: &Published) -> bool {
+    /// start, `waiting_ns` tells how long it has waited for processors since then. Says whether it did.
+    pub fn end_round(
+        &mut self,
+        now_ns: u64,
+        commands: i64,
+        waiting_ns: impl FnOnce() -> u64,
+        published: &Published,
+    ) -> bool {
         let elapsed_ns = now_ns.saturating_sub(self.round_began_ns);
         if elapsed_ns < ROUND_NS {
             return false;
         }
-        let waiting_ns = self.schedule.waiting_ns();
+        let waiting_ns = waiting_ns();
         let ppm = |ns: u64| (ns.min(elapsed_ns) as f64 / elapsed_ns as f64 * 1e6) as u32;
         let rate = (commands - self.commands) as f64 * 1e9 / elapsed_ns as f64;
         published
@@ -116,16 +119,16 @@ mod tests {
     fn a_round_ends_when_it_is_long_enough_and_grows_old() {
         let start = 1_000_000_000;
         let published = Published::default();
-        let mut load = Load::of_this_thread(start);
+        let mut load = Load::beginning(start);
         load.turn(&TurnReport {
             asleep_ns: ROUND_NS / 2,
             ..TurnReport::default()
         });
         load.active_again(start - 1);
         load.active_again(start + 5);
-        assert!(!load.end_round(start + ROUND_NS - 1, 500, &published));
+        assert!(!load.end_round(start + ROUND_NS - 1, 500, || 0, &published));
         let end = start + 2 * ROUND_NS;
-        assert!(load.end_round(end, 500, &published));
+        assert!(load.end_round(end, 500, || 0, &published));
         let sample = published.sample(end, 7);
         assert_eq!(
             (sample.busy, sample.rate, sample.connections, sample.lively),

@@ -42,6 +42,11 @@ impl Turns {
         }
     }
 
+    /// How long the thread has waited for processors since its start.
+    pub fn waiting_ns(&self) -> u64 {
+        self.schedule.waiting_ns()
+    }
+
     /// A turn's wait is over.
     pub fn turn_began(&mut self, now_ns: u64) {
         let due = self.worked_ns >= LOOK_AFTER_WORK_NS || now_ns - self.looked_ns >= LOOK_AFTER_NS;

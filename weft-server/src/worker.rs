@@ -66,7 +66,7 @@ impl Worker {
             state,
             sessions: Sessions::default(),
             clock: SystemClock,
-            load: Load::of_this_thread(monotonic_ns()),
+            load: Load::beginning(monotonic_ns()),
             inbox,
             housekeeping: Housekeeping::default(),
             turns: Turns::of_this_thread(),
@@ -202,7 +202,10 @@ impl Worker {
         let crew = &self.shared.crew;
         let commands = self.state.statistics().commands_processed.load();
         let published = &crew.worker(self.state.id()).load;
-        if self.load.end_round(now_ns, commands, published) {
+        if self
+            .load
+            .end_round(now_ns, commands, || self.turns.waiting_ns(), published)
+        {
             crew.round_ended(now_ns);
         }
     }

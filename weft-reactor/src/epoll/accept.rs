@@ -1,16 +1,13 @@
 //! Accepting: from a ready listener to the handler, with a rest when descriptors or memory run out.
 
 use std::io;
-use std::net::SocketAddr;
 use std::os::fd::AsFd;
 
 use rustix::event::epoll::{self, EventData, EventFlags};
-use rustix::io::Errno;
-use rustix::net::{SocketFlags, acceptfrom_with};
 
 use super::EpollDriver;
-use crate::driver::{Handler, ListenerId, PeerAddress};
-use crate::listen::Listener;
+use crate::driver::{Handler, ListenerId};
+use crate::listen::{Accepted, Listener};
 
 /// A listener of this driver.
 pub(super) struct Accepting {
@@ -42,34 +39,13 @@ impl EpollDriver {
             let Some(Some(accepting)) = self.listeners.get_mut(id.0 as usize) else {
                 return;
             };
-            match acceptfrom_with(
-                accepting.listener.as_fd(),
-                SocketFlags::CLOEXEC | SocketFlags::NONBLOCK,
-            ) {
-                Ok((socket, address)) => {
+            match accepting.listener.accept() {
+                Ok(Accepted::Connection(socket, peer)) => {
                     self.report.accepts += 1;
-                    let peer = match address.map(SocketAddr::try_from) {
-                        Some(Ok(address)) => PeerAddress::Internet(address),
-                        _ => PeerAddress::Unix,
-                    };
                     handler.accepted(self, id, socket, peer);
                 }
-                Err(Errno::AGAIN) => return,
-                // About the one connection that was not accepted: its network failed, or its peer gave up before it
-                // was taken (the list of accept(2)).
-                Err(
-                    Errno::CONNABORTED
-                    | Errno::HOSTDOWN
-                    | Errno::HOSTUNREACH
-                    | Errno::INTR
-                    | Errno::NETDOWN
-                    | Errno::NETUNREACH
-                    | Errno::NONET
-                    | Errno::NOPROTOOPT
-                    | Errno::OPNOTSUPP
-                    | Errno::PERM
-                    | Errno::PROTO,
-                ) => {}
+                Ok(Accepted::Lost) => {}
+                Ok(Accepted::Nobody) => return,
                 // Descriptors or memory are short, or the listener itself is broken. Asking again at once would spin.
                 Err(error) => {
                     let resume_at_ns = self.turn_started_ns + ACCEPT_BACK_OFF_NS;
@@ -80,7 +56,7 @@ impl EpollDriver {
                         self.accept_again_ns
                             .map_or(resume_at_ns, |at| at.min(resume_at_ns)),
                     );
-                    return handler.accept_failed(self, id, error.into());
+                    return handler.accept_failed(self, id, error);
                 }
             }
         }

@@ -8,7 +8,8 @@ use rustix::io::Errno;
 use rustix::net::{RecvFlags, recv, sockopt};
 
 use super::{EpollDriver, State};
-use crate::driver::{CloseReason, ConnectionId, Delivery, Driver, GROUP_MAX, Handler, TurnReport};
+use crate::driver::{CloseReason, ConnectionId, Delivery, GROUP_MAX, Handler, TurnReport};
+use crate::filter::hand_out;
 use crate::timing;
 
 /// The most memory kept for what a filter makes of the receive buffer.
@@ -221,25 +222,7 @@ impl EpollDriver {
         if !filtered.unsent().is_empty() || !connection.output.is_empty() {
             self.plan_output(id);
         }
-        let mut rest = &mut plain[..];
-        // Once it is closing, only the filter itself still listens.
-        while !rest.is_empty() && self.is_open(id) {
-            match handler
-                .receive_target(id)
-                .filter(|target| !target.is_empty())
-            {
-                Some(target) => {
-                    let count = target.len().min(rest.len());
-                    target[..count].copy_from_slice(&rest[..count]);
-                    rest = &mut rest[count..];
-                    handler.received_direct(self, id, count);
-                }
-                None => {
-                    handler.received(self, id, rest);
-                    break;
-                }
-            }
-        }
+        hand_out(self, handler, id, &mut plain);
         plain.clear();
         if plain.capacity() <= PLAIN_KEPT {
             self.plain = plain;

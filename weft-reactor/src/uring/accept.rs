@@ -4,16 +4,14 @@
 //! listener that is removed meanwhile, and reports a lack of descriptors only when somebody waits.
 
 use std::io;
-use std::net::SocketAddr;
 use std::os::fd::AsFd;
 
 use rustix::io::Errno;
-use rustix::net::{SocketFlags, acceptfrom_with};
 
 use super::UringDriver;
 use super::tag::Operation;
-use crate::driver::{Handler, ListenerId, PeerAddress};
-use crate::listen::Listener;
+use crate::driver::{Handler, ListenerId};
+use crate::listen::{Accepted, Listener};
 
 /// A listener of this driver.
 pub(super) struct Accepting {
@@ -104,36 +102,15 @@ impl UringDriver {
             let Some(Some(accepting)) = self.listeners.get_mut(id.0 as usize) else {
                 return;
             };
-            match acceptfrom_with(
-                accepting.listener.as_fd(),
-                SocketFlags::CLOEXEC | SocketFlags::NONBLOCK,
-            ) {
-                Ok((socket, address)) => {
+            match accepting.listener.accept() {
+                Ok(Accepted::Connection(socket, peer)) => {
                     self.report.accepts += 1;
-                    let peer = match address.map(SocketAddr::try_from) {
-                        Some(Ok(address)) => PeerAddress::Internet(address),
-                        _ => PeerAddress::Unix,
-                    };
                     handler.accepted(self, id, socket, peer);
                 }
-                Err(Errno::AGAIN) => return,
-                // About the one connection that was not accepted: its network failed, or its peer gave up before it
-                // was taken (the list of accept(2)).
-                Err(
-                    Errno::CONNABORTED
-                    | Errno::HOSTDOWN
-                    | Errno::HOSTUNREACH
-                    | Errno::INTR
-                    | Errno::NETDOWN
-                    | Errno::NETUNREACH
-                    | Errno::NONET
-                    | Errno::NOPROTOOPT
-                    | Errno::OPNOTSUPP
-                    | Errno::PERM
-                    | Errno::PROTO,
-                ) => {}
+                Ok(Accepted::Lost) => {}
+                Ok(Accepted::Nobody) => return,
                 // Descriptors or memory are short, or the listener itself is broken. Asking again at once would spin.
-                Err(error) => return self.rest(handler, id, error.into()),
+                Err(error) => return self.rest(handler, id, error),
             }
         }
     }

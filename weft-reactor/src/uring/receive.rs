@@ -15,7 +15,8 @@ use super::buffers::{BUFFERS, Buffer};
 use super::ring::Completion;
 use super::tag::Operation;
 use super::{Connection, Flow, Phase, State, UringDriver};
-use crate::driver::{ConnectionId, Delivery, Driver, GROUP_MAX, Handler};
+use crate::driver::{ConnectionId, Delivery, GROUP_MAX, Handler};
+use crate::filter::hand_out;
 
 /// The most memory kept for what a filter makes of received bytes.
 const PLAIN_KEPT: usize = 256 << 10;
@@ -403,25 +404,7 @@ impl UringDriver {
         if !wired.filtered.unsent().is_empty() || !connection.output.is_empty() {
             self.plan(id);
         }
-        let mut rest = &mut plain[..];
-        // Once it is closing, only the filter itself still listens.
-        while !rest.is_empty() && self.is_open(id) {
-            match handler
-                .receive_target(id)
-                .filter(|target| !target.is_empty())
-            {
-                Some(target) => {
-                    let count = target.len().min(rest.len());
-                    target[..count].copy_from_slice(&rest[..count]);
-                    rest = &mut rest[count..];
-                    handler.received_direct(self, id, count);
-                }
-                None => {
-                    handler.received(self, id, rest);
-                    break;
-                }
-            }
-        }
+        hand_out(self, handler, id, &mut plain);
         plain.clear();
         if plain.capacity() <= PLAIN_KEPT {
             self.plain = plain;
