@@ -112,7 +112,10 @@ fn main() -> io::Result<()> {
         }
     }
     let port = port.ok_or_else(usage)?;
-    let options = DriverOptions::default();
+    let options = DriverOptions {
+        keeps_turning: true,
+        ..DriverOptions::default()
+    };
     if uring {
         serve(UringDriver::new(options)?, port, reply)
     } else {

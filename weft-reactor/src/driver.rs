@@ -334,6 +334,8 @@ pub struct DriverOptions {
     pub direct_share: usize,
     /// Events taken per wait.
     pub events: usize,
+    /// Turns follow each other at once, so that what one sends may leave with the next one's wait.
+    pub keeps_turning: bool,
 }
 
 impl Default for DriverOptions {
@@ -342,6 +344,7 @@ impl Default for DriverOptions {
             receive_buffer: 64 << 10,
             direct_share: 256 << 10,
             events: 256,
+            keeps_turning: false,
         }
     }
 }

@@ -24,11 +24,39 @@ pub(crate) fn count_read(report: &mut TurnReport, mark_ns: u64) {
     }
 }
 
-/// Counts the time since `mark` as writing.
+/// Counts the time since `mark` as writing, and says how long it was; 0 if the turn is not timed.
 #[inline]
-pub(crate) fn count_write(report: &mut TurnReport, mark_ns: u64) {
-    if let Some(times) = &mut report.times {
-        times.write_ns += monotonic_ns() - mark_ns;
+pub(crate) fn count_write(report: &mut TurnReport, mark_ns: u64) -> u64 {
+    let Some(times) = &mut report.times else {
+        return 0;
+    };
+    let elapsed_ns = monotonic_ns() - mark_ns;
+    times.write_ns += elapsed_ns;
+    elapsed_ns
+}
+
+/// What a send costs, as timed turns have measured it, for turns that are not timed.
+#[derive(Debug, Default)]
+pub(crate) struct SendCost {
+    /// Smoothed; 0 before the first measurement.
+    cost_ns: u64,
+}
+
+impl SendCost {
+    /// `sends` have taken that long together.
+    pub(crate) fn note(&mut self, spent_ns: u64, sends: usize) {
+        if let Some(each_ns) = spent_ns.checked_div(sends as u64) {
+            self.cost_ns = match self.cost_ns {
+                0 => each_ns,
+                before_ns => (before_ns * 3 + each_ns) / 4,
+            };
+        }
+    }
+
+    /// So many cost this.
+    #[inline]
+    pub(crate) fn of(&self, sends: usize) -> u64 {
+        self.cost_ns * sends as u64
     }
 }
 

@@ -2,7 +2,8 @@
 //!
 //! Each open connection has a multishot receive in flight, which fills buffers of the driver's; pausing leaves it there
 //! until bytes come that nobody wants yet. What a turn sends is queued at its end and leaves with one system call, which
-//! also brings what has arrived meanwhile: a busy turn makes one call, and a second one only to sleep.
+//! also brings what has arrived meanwhile: a busy turn makes one call, and a second one only to sleep. A few sends leave
+//! with the call that sleeps, if the next turn follows at once.
 //!
 //! Invariants: a connection with something to hand out, that wants it, is in `receive_again` or about to be served; one
 //! with something to start (a send, a receive, a watch) is in `outgoing` or `starved`; one that ended is in `ended` once,
@@ -35,7 +36,7 @@ use crate::driver::{
 use crate::filter::{Filter, Filtered};
 use crate::listen::Listener;
 use crate::timers::Timers;
-use crate::timing::{self, SleepCost};
+use crate::timing::{self, SendCost, SleepCost};
 use crate::wake::{Bell, Waker};
 use accept::Accepting;
 use buffers::Buffer;
@@ -81,6 +82,9 @@ pub struct UringDriver {
     /// The next turn is timed.
     timing: bool,
     sleep_cost: SleepCost,
+    send_cost: SendCost,
+    /// Sends queued that the next call completes: small ones to open connections whose sockets had room.
+    prompt_sends: usize,
     report: TurnReport,
 }
 
@@ -101,8 +105,6 @@ struct Connection {
     sending: Option<u32>,
     /// Bytes of the output in flight.
     sending_bytes: usize,
-    /// The turn in which that was started.
-    sending_since: u32,
     /// The turn of which `share` and `direct_share` speak.
     share_of: u32,
     /// Bytes handed out in this turn.
@@ -210,6 +212,17 @@ impl Connection {
     }
 }
 
+/// Sends that leave with the next wait. If there are more, something else has arrived when they have left.
+const RIDERS_MAX: usize = 4;
+
+/// The longest of them in bytes: a socket that had room takes it whole, unless its peer has stopped reading.
+const RIDER_BYTES: usize = 16 << 10;
+
+/// How long a wait lasts that began with sends. It ends when more has completed than those; but if one of them found its
+/// socket full, the rest of it must not wait for others. Beyond the kernel's next tick: a timer before that costs more than
+/// the call that is saved.
+const RIDE_NS: u64 = 20_000_000;
+
 /// Outputs kept for `send` to exchange, each with a buffer of at most 64 KiB.
 const SPARE_OUTPUTS: usize = 64;
 
@@ -228,6 +241,7 @@ impl UringDriver {
                 receive_buffer: options.receive_buffer.max(1),
                 direct_share: options.direct_share.max(1),
                 events: options.events.max(1),
+                ..options
             },
             connections: Connections::new(),
             listeners: Vec::new(),
@@ -248,6 +262,8 @@ impl UringDriver {
             turn: 0,
             timing: false,
             sleep_cost: SleepCost::new(),
+            send_cost: SendCost::default(),
+            prompt_sends: 0,
             report: TurnReport::default(),
         })
     }
@@ -258,6 +274,7 @@ impl UringDriver {
             receive_buffer: 1,
             direct_share: 1,
             events: 1,
+            keeps_turning: false,
         })
         .map(drop)
     }
@@ -309,7 +326,6 @@ impl Driver for UringDriver {
             watch: Flow::Still,
             sending: None,
             sending_bytes: 0,
-            sending_since: 0,
             share_of: 0,
             share: 0,
             direct_share: 0,
@@ -442,6 +458,13 @@ impl Driver for UringDriver {
             ..TurnReport::default()
         };
         self.turn = self.turn.wrapping_add(1);
+        if self.report.times.is_some() && self.ring.has_submissions() {
+            // What the last turn left is not this turn's work.
+            self.prompt_sends = 0;
+            self.ring.submit_and_look()?;
+            self.ring.collect(&mut self.arrived);
+            self.complete_sends(handler);
+        }
         let notified = self.wait(timeout)?;
         handler.turn_start(self);
         let next_list = std::mem::take(&mut self.spare_list);
@@ -466,7 +489,7 @@ impl Driver for UringDriver {
         handler.turn_end(self);
         self.start_outgoing();
         self.feed_starved();
-        if self.ring.has_submissions() {
+        if self.ring.has_submissions() && !self.may_leave_later() {
             self.submit()?;
             self.complete_sends(handler);
         }
@@ -476,6 +499,14 @@ impl Driver for UringDriver {
 }
 
 impl UringDriver {
+    /// Whether what is queued may leave with the next turn's wait.
+    fn may_leave_later(&self) -> bool {
+        self.options.keeps_turning
+            && (1..=RIDERS_MAX).contains(&self.prompt_sends)
+            && self.arrived.is_empty()
+            && self.report.times.is_none()
+    }
+
     /// Collects what has arrived, spinning and then sleeping if there is nothing else to do. True: the waker was used.
     fn wait(&mut self, timeout: Option<Duration>) -> io::Result<bool> {
         let left_over = !(self.arrived.is_empty()
@@ -499,11 +530,15 @@ impl UringDriver {
                 patience_ns = patience_ns.min(deadline.saturating_sub(fell_asleep_ns));
             }
         }
+        let riders = std::mem::take(&mut self.prompt_sends);
+        if riders > 0 {
+            patience_ns = patience_ns.min(RIDE_NS);
+        }
         let sleeps = patience_ns > 0 && !self.ring.has_news() && self.bell.flag.prepare_sleep();
         let measured = sleeps && self.report.times.is_some();
         let cost_mark_ns = if measured { self.sleep_cost.mark() } else { 0 };
         let result = if sleeps {
-            self.ring.submit_and_wait(patience_ns)
+            self.ring.submit_and_wait(1 + riders, patience_ns)
         } else if self.arrived.is_empty() || self.ring.has_submissions() {
             self.ring.submit_and_look()
         } else {
@@ -519,7 +554,8 @@ impl UringDriver {
         if sleeps {
             self.report.asleep_ns = self
                 .sleep_cost
-                .sleep_in(self.turn_started_ns - fell_asleep_ns);
+                .sleep_in(self.turn_started_ns - fell_asleep_ns)
+                .saturating_sub(self.send_cost.of(riders));
         }
         if let Some(times) = &mut self.report.times {
             times.read_ns = self.turn_started_ns - mark_ns - self.report.asleep_ns;
@@ -539,6 +575,7 @@ impl UringDriver {
     /// Looks for completions again and again, for at most the spinning time. True: there is something to do.
     fn spin(&mut self, patience_ns: u64) -> io::Result<bool> {
         if self.ring.has_submissions() {
+            self.prompt_sends = 0;
             self.ring.submit_and_look()?;
             self.ring.collect(&mut self.arrived);
         }
@@ -561,11 +598,13 @@ impl UringDriver {
 
     /// Hands over what the turn has queued, and collects what that and the kernel's own work have completed.
     fn submit(&mut self) -> io::Result<()> {
+        let sends = std::mem::take(&mut self.prompt_sends);
         if self.report.times.is_some() {
             // Apart, so that sending and receiving can be told apart.
             let mark_ns = timing::mark(&self.report);
             self.ring.submit()?;
-            timing::count_write(&mut self.report, mark_ns);
+            let sent_ns = timing::count_write(&mut self.report, mark_ns);
+            self.send_cost.note(sent_ns, sends);
             let mark_ns = timing::mark(&self.report);
             self.ring.submit_and_look()?;
             timing::count_read(&mut self.report, mark_ns);

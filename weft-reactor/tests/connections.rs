@@ -164,6 +164,7 @@ fn hands_out_bounded_shares<D: NewDriver>() {
         receive_buffer: 4096,
         direct_share: 8192,
         events: 16,
+        ..DriverOptions::default()
     };
     let mut rig = Rig::<D>::with(options);
     let (mut flood, flooding) = rig.connect();
@@ -830,6 +831,7 @@ fn random_use_keeps_every_stream_intact<D: NewDriver>() {
         receive_buffer: 8192,
         direct_share: 16_384,
         events: 7,
+        ..DriverOptions::default()
     };
     let mut rig = Rig::<D>::with(options);
     rig.seen.echo = true;

@@ -359,6 +359,7 @@ fn a_target_of_changing_size_gets_every_byte() {
         receive_buffer: 5000,
         direct_share: 70_000,
         events: 16,
+        ..DriverOptions::default()
     };
     let mut rig = Rig::<UringDriver>::with(options);
     let (mut client, id) = rig.connect();
@@ -408,4 +409,81 @@ fn a_timed_turn_tells_receiving_from_sending() {
     let report = rig.turn(Some(Duration::from_millis(20)));
     assert!(report.asleep_ns >= 20_000_000);
     assert!(report.times.unwrap().read_ns < 10_000_000);
+}
+
+const KEEPS_TURNING: DriverOptions = DriverOptions {
+    receive_buffer: 64 << 10,
+    direct_share: 256 << 10,
+    events: 256,
+    keeps_turning: true,
+};
+
+/// Small sends leave with the next turn's wait, which still sleeps until something else happens.
+#[test]
+fn sends_leave_with_the_wait_that_follows() {
+    let mut rig = Rig::<UringDriver>::with(KEEPS_TURNING);
+    rig.seen.echo = true;
+    let (mut client, id) = rig.connect();
+    client.set_read_timeout(Some(rig::PATIENCE)).unwrap();
+    let peer = thread::spawn(move || {
+        let mut answer = [0; 5];
+        for round in 0..1000_u32 {
+            let asked = format!("{round:05}");
+            client.write_all(asked.as_bytes()).unwrap();
+            client.read_exact(&mut answer).unwrap();
+            assert_eq!(answer, asked.as_bytes());
+        }
+        client
+    });
+    let mut turns = 0;
+    while rig.seen.received(id).len() < 5000 {
+        let report = rig.turn(Some(rig::PATIENCE));
+        assert!(report.sends <= 1);
+        turns += 1;
+    }
+    assert!(turns < 1500, "{turns} turns for 1000 requests");
+    let mut client = {
+        // The last answer is still queued.
+        rig.turn(Some(Duration::ZERO));
+        peer.join().unwrap()
+    };
+    assert_eq!(rig.io.pending_output(id), 0);
+    // A turn that is timed tells sleep from sending, whatever was left to it.
+    client.write_all(b"again").unwrap();
+    rig.until("it arrives", |seen| seen.received(id).len() == 5005);
+    rig.io.time_next_turn();
+    let report = rig.turn(Some(Duration::from_millis(10)));
+    assert_eq!((report.sends, report.times.unwrap().write_ns), (1, 0));
+    assert!(report.asleep_ns >= 9_000_000);
+    client.read_exact(&mut [0; 5]).unwrap();
+}
+
+/// What a full socket did not take of a small send follows soon, though nothing else happens.
+#[test]
+fn a_small_send_to_a_full_socket_waits_for_nobody_else() {
+    let mut rig = Rig::<UringDriver>::with(KEEPS_TURNING);
+    let (mut client, id) = rig.connect();
+    let piece = pattern(9, 10_000);
+    let mut sent = 0;
+    // Until a send is not completed at once: the socket is full.
+    while rig.io.pending_output(id) == 0 {
+        rig.send(id, &piece);
+        sent += piece.len();
+        rig.turn(Some(Duration::from_millis(1)));
+        assert!(sent < 1 << 30);
+    }
+    let reader = thread::spawn(move || {
+        let mut all = vec![0; sent];
+        client.read_exact(&mut all).map(|()| all)
+    });
+    let started = Instant::now();
+    while rig.io.pending_output(id) > 0 {
+        rig.turn(Some(rig::PATIENCE));
+        assert!(
+            started.elapsed() < rig::PATIENCE / 2,
+            "it waited for another event"
+        );
+    }
+    let all = reader.join().unwrap().unwrap();
+    assert!(all.chunks(piece.len()).all(|chunk| chunk == piece));
 }

@@ -43,6 +43,7 @@ const ACCEPTOR_DRIVER: DriverOptions = DriverOptions {
     receive_buffer: 1,
     direct_share: 1,
     events: 64,
+    keeps_turning: false,
 };
 
 /// A daemon's pidfile where the configuration names none.
@@ -365,7 +366,11 @@ impl Foreman {
             let ended = name.clone();
             let body = move || {
                 let mut duty = Some(duty);
-                let result = io_driver.run(DriverOptions::default(), WhenReady(&mut duty));
+                let options = DriverOptions {
+                    keeps_turning: true,
+                    ..DriverOptions::default()
+                };
+                let result = io_driver.run(options, WhenReady(&mut duty));
                 match (duty, result) {
                     // There was no driver to begin with.
                     (Some(_), Err(error)) => {

@@ -132,8 +132,19 @@ impl Ring {
         self.start(Operation::Receive(id), entry);
     }
 
-    /// Queues a send of as much of `output`, which must not be empty, as one call takes. [`Ring::land`] gives it back.
-    pub(super) fn send(&mut self, id: ConnectionId, socket: BorrowedFd<'_>, output: Output) -> u32 {
+    /// Queues a send of as much of `output`, which must not be empty, as one call takes. [`Ring::land`] gives it back. One
+    /// that does not wait for room in the socket is completed by the call that hands it over.
+    pub(super) fn send(
+        &mut self,
+        id: ConnectionId,
+        socket: BorrowedFd<'_>,
+        output: Output,
+        waits: bool,
+    ) -> u32 {
+        let flags = match waits {
+            true => libc::MSG_NOSIGNAL,
+            false => libc::MSG_NOSIGNAL | libc::MSG_DONTWAIT,
+        };
         let number = self.free_flights.pop().unwrap_or_else(|| {
             assert!(self.flights.len() < NUMBERS);
             self.flights.push(Flight::Free);
@@ -152,14 +163,14 @@ impl Ring {
             Some(message) => {
                 message.refer_to(output);
                 opcode::SendMsg::new(socket, &raw const message.header)
-                    .flags(libc::MSG_NOSIGNAL as u32)
+                    .flags(flags as u32)
                     .build()
             }
             None => {
                 let run = output.runs().next().expect("there is output");
                 let len = run.len().min(SEND_MAX) as u32;
                 opcode::Send::new(socket, run.as_ptr(), len)
-                    .flags(libc::MSG_NOSIGNAL)
+                    .flags(flags)
                     .build()
             }
         };
@@ -250,15 +261,16 @@ impl Ring {
         self.enter_all(0, EnterFlags::GETEVENTS, None)
     }
 
-    /// The same, and waits for a completion, at most `patience_ns` (`u64::MAX`: for ever). An interruption ends the wait.
-    pub(super) fn submit_and_wait(&mut self, patience_ns: u64) -> io::Result<()> {
+    /// The same, and waits for `want` completions, at most `patience_ns` (`u64::MAX`: for ever). An interruption ends the
+    /// wait.
+    pub(super) fn submit_and_wait(&mut self, want: usize, patience_ns: u64) -> io::Result<()> {
         let patience = (patience_ns != u64::MAX).then(|| {
             Timespec::new()
                 .sec(patience_ns / 1_000_000_000)
                 .nsec((patience_ns % 1_000_000_000) as u32)
         });
         let flags = EnterFlags::GETEVENTS | self.wait_flags;
-        self.enter_all(1, flags, patience.as_ref())
+        self.enter_all(want, flags, patience.as_ref())
     }
 
     /// Whether looking would find something, without looking: costs no system call.

@@ -7,7 +7,7 @@ use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, recv, send};
 
 use super::tag::Operation;
-use super::{Phase, SPARE_OUTPUTS, UringDriver};
+use super::{Phase, RIDER_BYTES, SPARE_OUTPUTS, UringDriver};
 use crate::driver::{CloseReason, ConnectionId, Handler};
 
 /// Unread bytes thrown away before an orderly close. Closing with unread bytes resets the connection, and a reset
@@ -55,8 +55,15 @@ impl UringDriver {
         }
         let operand = std::mem::take(operand);
         connection.sending_bytes = operand.len();
-        connection.sending_since = self.turn;
-        connection.sending = Some(self.ring.send(id, connection.socket.as_fd(), operand));
+        let waits = connection.state.behind;
+        let socket = connection.socket.as_fd();
+        connection.sending = Some(self.ring.send(id, socket, operand, waits));
+        if !waits
+            && connection.sending_bytes <= RIDER_BYTES
+            && matches!(connection.phase, Phase::Open)
+        {
+            self.prompt_sends += 1;
+        }
     }
 
     /// Looks at what a turn's last call has completed: sends that took bytes, and what connections on their way out were
@@ -124,7 +131,7 @@ impl UringDriver {
             *queue = rest;
         }
         let remaining = connection.queued();
-        let was_behind = connection.state.behind || connection.sending_since != self.turn;
+        let was_behind = connection.state.behind;
         let closing = matches!(connection.phase, Phase::Flushing);
         connection.state.behind = remaining > 0;
         if remaining > 0 {
