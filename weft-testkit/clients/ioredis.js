@@ -1,18 +1,21 @@
 // ioredis against a running server.
 //
-// Usage: ioredis.js PORT. Prints one line per check that passed; the first one that does not ends the run.
+// Usage: ioredis.js PORT SOCKET MODULE. Prints one line per check that passed; the first one that does not ends the run.
 
 const assert = require("node:assert/strict");
-const Redis = require("ioredis");
+const Redis = require(process.argv[4]);
 
 const port = Number(process.argv[2]);
+const socket = process.argv[3];
+const options = { commandTimeout: 10000, retryStrategy: null };
 
-async function main() {
-  const client = new Redis(port, "127.0.0.1", { commandTimeout: 10000, retryStrategy: null });
-  const check = async (name, promise, expected) => {
-    assert.deepEqual(await promise, expected, `ioredis: ${name}`);
-    console.log(`ok ${name}`);
-  };
+const check = async (name, promise, expected) => {
+  assert.deepEqual(await promise, expected, `ioredis: ${name}`);
+  console.log(`ok ${name}`);
+};
+
+async function commands() {
+  const client = new Redis(port, "127.0.0.1", options);
   await client.flushall();
   await check("ping", client.ping(), "PONG");
   await check("set", client.set("greeting", "hello"), "OK");
@@ -29,6 +32,7 @@ async function main() {
   await check("incr", client.incr("count"), 1);
   await check("incrbyfloat", client.incrbyfloat("float", 10.5), "10.5");
   await check("del", client.del("a", "b", "nothing"), 2);
+  await check("call", client.call("GETRANGE", "greeting", 1, 2), "el");
   const pipeline = client.pipeline();
   for (let number = 0; number < 1000; number++) pipeline.set(`key:${number}`, number);
   for (let number = 0; number < 1000; number++) pipeline.get(`key:${number}`);
@@ -50,7 +54,41 @@ async function main() {
   await check("quit", client.quit(), "OK");
 }
 
-main().catch((error) => {
-  console.error(error);
-  process.exit(1);
-});
+async function connections() {
+  const client = new Redis({ ...options, port, db: 2, connectionName: "smoke", keyPrefix: "pre:", enableAutoPipelining: true, lazyConnect: true });
+  await client.connect();
+  await check("connection name", client.client("GETNAME"), "smoke");
+  const numbers = Array.from({ length: 500 }, (_, number) => number);
+  await check("automatic pipelining", Promise.all(numbers.map((number) => client.set(`n${number}`, number))), numbers.map(() => "OK"));
+  await check("read again", Promise.all(numbers.map((number) => client.get(`n${number}`))), numbers.map(String));
+  const other = client.duplicate({ keyPrefix: "", path: socket });
+  await check("unix socket, database and prefix", other.get("pre:n7"), "7");
+  await check("password", other.config("SET", "requirepass", "secret"), "OK");
+  try {
+    const known = new Redis(port, "127.0.0.1", { ...options, db: 2, password: "secret" });
+    await check("with the password", known.get("pre:n7"), "7");
+    known.disconnect();
+    const named = new Redis(`redis://default:secret@127.0.0.1:${port}/2`, options);
+    await check("url with user and password", named.get("pre:n8"), "8");
+    named.disconnect();
+    const unknown = new Redis(port, "127.0.0.1", { ...options, enableReadyCheck: false });
+    unknown.on("error", () => {});
+    // Version 6 says HELLO first.
+    const message = process.argv[4] === "ioredis-5" ? "NOAUTH Authentication required." : /^NOAUTH HELLO must be called with the client already authenticated, /;
+    await assert.rejects(unknown.get("pre:n7"), { message });
+    console.log("ok without the password");
+    unknown.disconnect();
+  } finally {
+    await check("no password", other.config("SET", "requirepass", ""), "OK");
+  }
+  await check("flush", other.flushdb(), "OK");
+  client.disconnect();
+  other.disconnect();
+}
+
+commands()
+  .then(connections)
+  .catch((error) => {
+    console.error(error);
+    process.exit(1);
+  });

@@ -1,11 +1,12 @@
 // node-redis against a running server, in RESP2 and RESP3.
 //
-// Usage: node_redis.js PORT. Prints one line per check that passed; the first one that does not ends the run.
+// Usage: node_redis.js PORT SOCKET MODULE. Prints one line per check that passed; the first one that does not ends the run.
 
 const assert = require("node:assert/strict");
-const { createClient } = require("redis");
+const { createClient, createClientPool } = require(process.argv[4]);
 
 const port = Number(process.argv[2]);
+const path = process.argv[3];
 
 async function main() {
   for (const RESP of [2, 3]) {
@@ -55,6 +56,30 @@ async function main() {
     );
     await assert.rejects(client.incr("greeting"), { message: "ERR value is not an integer or out of range" });
     console.log(`ok RESP${RESP} error`);
+    await check("unknown command", client.sendCommand(["NONSENSE"]).catch((error) => error.message), "ERR unknown command 'NONSENSE', with args beginning with: ");
+    await check("config", client.configGet("maxmemory-samples").then((found) => ({ ...found })), { "maxmemory-samples": "5" });
+    const pool = createClientPool({ socket: { host: "127.0.0.1", port }, RESP }, { minimum: 2, maximum: 4 });
+    await pool.connect();
+    await client.del("shared");
+    const counted = await Promise.all(numbers.map(() => pool.incr("shared")));
+    await check("pool", Promise.resolve(counted.sort((a, b) => a - b)), numbers.map((number) => number + 1));
+    await pool.close();
+    const named = await createClient({ socket: { path }, RESP, name: "smoke", database: 2 }).connect();
+    await check("name, unix socket", named.sendCommand(["CLIENT", "GETNAME"]), "smoke");
+    await check("database", named.set("here", "2"), "OK");
+    await client.configSet("requirepass", "secret");
+    try {
+      const known = await createClient({ url: `redis://default:secret@127.0.0.1:${port}/2`, RESP }).connect();
+      await check("url with user and password", known.getDel("here"), "2");
+      await known.close();
+      const unknown = createClient({ socket: { host: "127.0.0.1", port, reconnectStrategy: false }, password: "wrong", RESP });
+      unknown.on("error", () => {});
+      await assert.rejects(unknown.connect(), { message: "WRONGPASS invalid username-password pair or user is disabled." });
+      console.log(`ok RESP${RESP} wrong password`);
+    } finally {
+      await client.configSet("requirepass", "");
+    }
+    await named.close();
     await client.close();
   }
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use weft_testkit::error::KitError;
 
 /// Options that stand alone.
-const FLAGS: &[&str] = &["check", "forced", "migrate"];
+const FLAGS: &[&str] = &["check", "forced", "migrate", "strict"];
 
 /// A parsed command line.
 #[derive(Debug, Default)]

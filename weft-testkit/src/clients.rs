@@ -1,22 +1,23 @@
-//! Real clients against a running server: redis-cli, redis-benchmark, redis-py, ioredis, node-redis.
+//! Real clients against a running server: the command-line tools, and the libraries of six languages.
 //!
-//! The libraries are installed under the target folder in pinned versions, without touching the system. A client
-//! that could not be had is told with the reason, and is neither passed nor failed.
+//! Each runs as its own documentation shows, and what it gets is compared exactly (`weft-testkit/clients/`). What the system
+//! does not have is installed under the target folder in pinned versions (`install.rs`). A client that could not be had is
+//! told with the reason, and is neither passed nor failed. Clients run one after the other, and each begins with FLUSHALL.
 
-use std::path::{Path, PathBuf};
+mod benchmark;
+mod command_line;
+mod install;
+
 use std::process::{Command, Output, Stdio};
 
+use weft_client::Address;
+
 use crate::error::KitError;
-use crate::folder::{target, workspace};
-use crate::oracle::{Oracles, on_path};
+use crate::oracle::Oracles;
 use crate::server::Server;
 
-/// Python packages, pinned.
-const PYTHON_PACKAGES: &[&str] = &["redis==7.4.1"];
-/// Node packages, pinned.
-const NODE_PACKAGES: &[&str] = &["ioredis@5.11.1", "redis@5.12.1"];
-/// Requests per command of redis-benchmark.
-const BENCHMARK_REQUESTS: &str = "20000";
+/// Seconds that a client may take; it has answers of a fast server to wait for, so more than a few is a hang.
+const SECONDS_MAX: &str = "90";
 
 /// What came of one client.
 #[derive(Debug)]
@@ -29,58 +30,165 @@ pub enum Verdict {
     Missing(String),
 }
 
-/// Runs every client against `server`, one after the other.
-pub fn run(server: &Server, oracles: &Oracles) -> Vec<(&'static str, Verdict)> {
-    let scripts = workspace().join("weft-testkit/clients");
-    let port = server.port().to_string();
-    let python = python();
-    let node = node();
-    let with_python = |script: &str| match &python {
-        Ok(python) => script_verdict(Command::new(python).arg(scripts.join(script)).arg(&port)),
-        Err(error) => Verdict::Missing(error.to_string()),
-    };
-    let with_node = |script: &str| match &node {
-        Ok((node, modules)) => script_verdict(
-            Command::new(node)
-                .arg(scripts.join(script))
-                .arg(&port)
-                .env("NODE_PATH", modules),
-        ),
-        Err(error) => Verdict::Missing(error.to_string()),
-    };
-    let missing = || Verdict::Missing(oracles.missing.join("; "));
-    vec![
-        (
-            "redis-cli",
-            oracles
-                .redis_cli
-                .as_deref()
-                .map_or_else(missing, |program| redis_cli(program, &port)),
-        ),
-        (
-            "redis-benchmark",
-            oracles
-                .redis_benchmark
-                .as_deref()
-                .map_or_else(missing, |program| redis_benchmark(program, &port)),
-        ),
-        ("redis-py", with_python("redis_py.py")),
-        ("ioredis", with_node("ioredis.js")),
-        ("node-redis", with_node("node_redis.js")),
-    ]
+/// What a client is run against, and with.
+struct Site<'a> {
+    server: &'a Server,
+    oracles: &'a Oracles,
+    port: String,
+    socket: String,
 }
 
-fn script_verdict(command: &mut Command) -> Verdict {
-    match command.stdin(Stdio::null()).output() {
+type Play = fn(&Site<'_>) -> Result<Verdict, KitError>;
+
+const REDIS_PY: &str = "redis==8.1.0";
+const REDIS_PY_BEFORE: &str = "redis==7.4.1";
+const HIREDIS_PY: &str = "hiredis==3.5.0";
+
+/// All clients: name, and how it runs. Of libraries that many programs still use in an older major version, that one runs too.
+const CLIENTS: &[(&str, Play)] = &[
+    ("redis-cli", command_line::requests),
+    ("redis-cli, scans", command_line::scans),
+    ("redis-cli in a terminal", command_line::terminal),
+    ("redis-benchmark", benchmark::tests),
+    ("redis-py 8", |site| {
+        python(site, "redis_py.py", &[REDIS_PY], "python")
+    }),
+    ("redis-py 8 with hiredis", |site| {
+        python(site, "redis_py.py", &[REDIS_PY, HIREDIS_PY], "hiredis")
+    }),
+    ("redis-py 8, asyncio", |site| {
+        python(site, "redis_py_async.py", &[REDIS_PY], "python")
+    }),
+    ("redis-py 8 with hiredis, asyncio", |site| {
+        python(
+            site,
+            "redis_py_async.py",
+            &[REDIS_PY, HIREDIS_PY],
+            "hiredis",
+        )
+    }),
+    ("redis-py 7", |site| {
+        python(site, "redis_py.py", &[REDIS_PY_BEFORE], "python")
+    }),
+    ("hiredis-py", |site| {
+        python(site, "hiredis_py.py", &[HIREDIS_PY], "hiredis")
+    }),
+    ("hiredis", |site| {
+        Ok(script(site, Command::new(install::hiredis()?)))
+    }),
+    ("ioredis 6", |site| node(site, "ioredis.js", "ioredis-6")),
+    ("ioredis 5", |site| node(site, "ioredis.js", "ioredis-5")),
+    ("node-redis 6", |site| {
+        node(site, "node_redis.js", "redis-6")
+    }),
+    ("node-redis 5", |site| {
+        node(site, "node_redis.js", "redis-5")
+    }),
+    ("phpredis", |site| {
+        let mut command = Command::new(install::php()?);
+        command.arg(install::script("phpredis.php"));
+        Ok(script(site, command))
+    }),
+    ("redis-rb", |site| {
+        let mut command = Command::new(install::ruby()?);
+        command.arg(install::script("redis_rb.rb"));
+        Ok(script(site, command))
+    }),
+    ("redis-rs", |site| {
+        Ok(script(site, Command::new(install::redis_rs()?)))
+    }),
+];
+
+/// Runs the clients whose name begins with one of `names`, or all if there is none, one after the other; `tell` hears of each.
+pub fn run(
+    server: &Server,
+    oracles: &Oracles,
+    names: &[String],
+    tell: &mut dyn FnMut(&str, &Verdict),
+) {
+    let socket = match server.socket() {
+        Address::Unix(path) => path.display().to_string(),
+        Address::Tcp(..) => String::new(),
+    };
+    let site = Site {
+        server,
+        oracles,
+        port: server.port().to_string(),
+        socket,
+    };
+    for (client, play) in CLIENTS {
+        if names.is_empty() || names.iter().any(|name| client.starts_with(name.as_str())) {
+            let verdict = play(&site).unwrap_or_else(|error| match error {
+                KitError::Missing(why) => Verdict::Missing(why),
+                other => Verdict::Failed(other.to_string()),
+            });
+            tell(client, &verdict);
+        }
+    }
+}
+
+/// A script that may use `packages`, in the interpreter that is installed; `parser` is what has to read the replies.
+fn python(
+    site: &Site<'_>,
+    name: &str,
+    packages: &[&str],
+    parser: &str,
+) -> Result<Verdict, KitError> {
+    let mut command = Command::new("python3");
+    command
+        .arg(install::script(name))
+        .env("PYTHONPATH", install::python_path(packages)?);
+    Ok(script_with(site, command, Some(parser)))
+}
+
+fn node(site: &Site<'_>, name: &str, module: &str) -> Result<Verdict, KitError> {
+    let (node, modules) = install::node()?;
+    let mut command = Command::new(node);
+    command.arg(install::script(name)).env("NODE_PATH", modules);
+    Ok(script_with(site, command, Some(module)))
+}
+
+/// A program that is given the port and the socket, and prints a line that begins with "ok" for each check that passed.
+fn script(site: &Site<'_>, command: Command) -> Verdict {
+    script_with(site, command, None)
+}
+
+fn script_with(site: &Site<'_>, mut command: Command, word: Option<&str>) -> Verdict {
+    command.args([&site.port, &site.socket]).args(word);
+    outcome(command)
+}
+
+fn outcome(command: Command) -> Verdict {
+    match limited(command).stdin(Stdio::null()).output() {
         Ok(output) if output.status.success() => {
             let said = String::from_utf8_lossy(&output.stdout);
-            Verdict::Passed(said.lines().filter(|line| line.starts_with("ok ")).count())
+            match said.lines().filter(|line| line.starts_with("ok ")).count() {
+                0 => Verdict::Failed("it checked nothing".to_owned()),
+                checks => Verdict::Passed(checks),
+            }
         }
-        Ok(output) => Verdict::Failed(said(&output)),
+        Ok(output) => Verdict::Failed(format!("{}: {}", output.status, said(&output))),
         Err(error) => Verdict::Missing(format!("it cannot be run: {error}")),
     }
 }
 
+/// The same command, ended after [`SECONDS_MAX`].
+fn limited(command: Command) -> Command {
+    let mut limited = Command::new("timeout");
+    limited
+        .args(["--kill-after", "5", SECONDS_MAX])
+        .arg(command.get_program())
+        .args(command.get_args());
+    for (name, value) in command.get_envs() {
+        match value {
+            Some(value) => limited.env(name, value),
+            None => limited.env_remove(name),
+        };
+    }
+    limited
+}
+
+/// The end of what a program said, of its errors if there are any.
 fn said(output: &Output) -> String {
     let errors = String::from_utf8_lossy(&output.stderr);
     let words = String::from_utf8_lossy(&output.stdout);
@@ -91,196 +199,4 @@ fn said(output: &Output) -> String {
     };
     let lines: Vec<&str> = text.lines().collect();
     lines[lines.len().saturating_sub(25)..].join("\n")
-}
-
-/// redis-cli's arguments, what it is given to read, and what it prints.
-const CLI_CHECKS: &[(&[&str], &str, &str)] = &[
-    (&["FLUSHALL"], "", "OK\n"),
-    (&["SET", "greeting", "hello"], "", "OK\n"),
-    (&["GET", "greeting"], "", "hello\n"),
-    (&["--no-raw", "GET", "greeting"], "", "\"hello\"\n"),
-    (&["--no-raw", "GET", "nothing"], "", "(nil)\n"),
-    (&["-3", "--no-raw", "GET", "nothing"], "", "(nil)\n"),
-    (&["--no-raw", "INCR", "count"], "", "(integer) 1\n"),
-    (
-        &["--no-raw", "INCR", "greeting"],
-        "",
-        "(error) ERR value is not an integer or out of range\n",
-    ),
-    (
-        &["--no-raw", "MGET", "greeting", "nothing"],
-        "",
-        "1) \"hello\"\n2) (nil)\n",
-    ),
-    (&["-x", "SET", "read"], "from standard input", "OK\n"),
-    (&["GET", "read"], "", "from standard input\n"),
-    (&[], "SET a 1\nGET a\nPING\n", "OK\n1\nPONG\n"),
-    (&["-r", "3", "INCR", "again"], "", "1\n2\n3\n"),
-    (&["-n", "1", "DBSIZE"], "", "0\n"),
-    (&["--scan", "--pattern", "gree*"], "", "greeting\n"),
-    (
-        &["-3", "--json", "MGET", "greeting", "nothing"],
-        "",
-        "[\"hello\",null]\n",
-    ),
-    (
-        &["--pipe"],
-        "SET piped 1\r\nSET piped 2\r\n",
-        "All data transferred. Waiting for the last reply...\nLast reply received from server.\nerrors: 0, replies: 2\n",
-    ),
-];
-
-fn redis_cli(program: &Path, port: &str) -> Verdict {
-    for (arguments, input, expected) in CLI_CHECKS {
-        let mut command = Command::new(program);
-        command.args(["-p", port]).args(*arguments);
-        match with_input(&mut command, input) {
-            Err(error) => return Verdict::Missing(error.to_string()),
-            Ok(output) => {
-                let printed = String::from_utf8_lossy(&output.stdout);
-                if printed != *expected {
-                    return Verdict::Failed(format!(
-                        "redis-cli {}: printed {printed:?} instead of {expected:?}; {}",
-                        arguments.join(" "),
-                        String::from_utf8_lossy(&output.stderr).trim()
-                    ));
-                }
-            }
-        }
-    }
-    Verdict::Passed(CLI_CHECKS.len())
-}
-
-fn with_input(command: &mut Command, input: &str) -> Result<Output, KitError> {
-    use std::io::Write;
-    let doing = || "run redis-cli".to_owned();
-    command
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped());
-    let mut child = command.spawn().map_err(KitError::io(doing()))?;
-    if let Some(mut stdin) = child.stdin.take() {
-        // One that does not read its input may be gone already.
-        let _ = stdin.write_all(input.as_bytes());
-    }
-    child.wait_with_output().map_err(KitError::io(doing()))
-}
-
-fn redis_benchmark(program: &Path, port: &str) -> Verdict {
-    let tests: [(&[&str], &[&str]); 3] = [
-        (
-            &["-t", "ping,set,get,incr,mset"],
-            &["PING_INLINE", "PING_MBULK", "SET", "GET", "INCR", "MSET"],
-        ),
-        (
-            &["-t", "set,get", "-P", "16", "-r", "1000"],
-            &["SET", "GET"],
-        ),
-        (&["-t", "set,get", "-3", "--threads", "2"], &["SET", "GET"]),
-    ];
-    let mut passed = 0;
-    for (arguments, names) in tests {
-        let mut command = Command::new(program);
-        command
-            .args(["-p", port, "-q", "-n", BENCHMARK_REQUESTS])
-            .args(arguments)
-            .stdin(Stdio::null());
-        let output = match command.output() {
-            Ok(output) => output,
-            Err(error) => return Verdict::Missing(format!("it cannot be run: {error}")),
-        };
-        // Progress and results share a line, separated by carriage returns.
-        let printed = String::from_utf8_lossy(&output.stdout).replace('\r', "\n");
-        for name in names {
-            let measured =
-                |line: &str| line.starts_with(name) && line.contains("requests per second");
-            if !output.status.success() || !printed.lines().any(measured) {
-                return Verdict::Failed(format!(
-                    "redis-benchmark {}: {name}: {}",
-                    arguments.join(" "),
-                    said(&output)
-                ));
-            }
-            passed += 1;
-        }
-    }
-    Verdict::Passed(passed)
-}
-
-/// The interpreter of a virtual environment that has the packages.
-fn python() -> Result<PathBuf, KitError> {
-    let folder = target().join("clients/python");
-    let python = folder.join("bin/python");
-    if is_installed(&folder, PYTHON_PACKAGES) {
-        return Ok(python);
-    }
-    run_tool(
-        Command::new("python3")
-            .args(["-m", "venv", "--clear"])
-            .arg(&folder),
-    )?;
-    run_tool(
-        Command::new(&python)
-            .args(["-m", "pip", "install", "--quiet"])
-            .args(PYTHON_PACKAGES),
-    )?;
-    mark_installed(&folder, PYTHON_PACKAGES)?;
-    Ok(python)
-}
-
-/// Node, and the folder that has the packages.
-fn node() -> Result<(PathBuf, PathBuf), KitError> {
-    let node =
-        on_path("node").ok_or_else(|| KitError::Missing("node is not installed".to_owned()))?;
-    let folder = target().join("clients/node");
-    let modules = folder.join("node_modules");
-    if is_installed(&folder, NODE_PACKAGES) {
-        return Ok((node, modules));
-    }
-    std::fs::create_dir_all(&folder).map_err(KitError::io(format!("make {}", folder.display())))?;
-    run_tool(
-        Command::new("npm")
-            .args([
-                "install",
-                "--silent",
-                "--no-fund",
-                "--no-audit",
-                "--no-save",
-                "--prefix",
-            ])
-            .arg(&folder)
-            .args(NODE_PACKAGES),
-    )?;
-    mark_installed(&folder, NODE_PACKAGES)?;
-    Ok((node, modules))
-}
-
-fn marker(folder: &Path) -> PathBuf {
-    folder.join("installed.txt")
-}
-
-fn is_installed(folder: &Path, packages: &[&str]) -> bool {
-    std::fs::read_to_string(marker(folder)).is_ok_and(|text| text == packages.join("\n"))
-}
-
-fn mark_installed(folder: &Path, packages: &[&str]) -> Result<(), KitError> {
-    std::fs::write(marker(folder), packages.join("\n"))
-        .map_err(KitError::io(format!("write {}", marker(folder).display())))
-}
-
-fn run_tool(command: &mut Command) -> Result<(), KitError> {
-    let name = command.get_program().to_string_lossy().into_owned();
-    let output = command
-        .stdin(Stdio::null())
-        .output()
-        .map_err(|error| KitError::Missing(format!("cannot run {name}: {error}")))?;
-    if output.status.success() {
-        Ok(())
-    } else {
-        Err(KitError::Missing(format!(
-            "{name} failed ({}): {}",
-            output.status,
-            said(&output)
-        )))
-    }
 }

@@ -5,7 +5,7 @@
 //! `generator`, `rules`, `comparison`, `state` and `differential` make and judge random runs; `command_docs` compares
 //! what the servers say about their commands, `clients` runs other people's clients,
 //! `throughput` measures beside the reference, `threads` one setting beside another, `fairness` what one client does to the
-//! others; `interval` says how sure a ratio is. It knows no internals of the product: it judges bytes.
+//! others, `storm` what is left of many connections; `interval` says how sure a ratio is. It knows no internals of the product: it judges bytes.
 
 #![forbid(unsafe_code)]
 
@@ -37,6 +37,7 @@ pub mod rules;
 pub mod server;
 pub mod socket_door;
 pub mod state;
+pub mod storm;
 pub mod threads;
 pub mod throughput;
 pub mod wire;

@@ -56,7 +56,8 @@ weft-testkit COMMAND [OPTIONS]
       --delivery NAME       as above; default: each
   record FILE ...         fill the replies of case files in from the reference
   command-docs            COMMAND INFO and COMMAND DOCS of every command that the server has, against the reference
-  clients                 redis-cli, redis-benchmark, redis-py, ioredis and node-redis against the server
+  clients [NAME ...]      the command-line tools and client libraries against the server; those whose names begin so
+      --strict              a client that could not be had is a failure
   pages [--check]         write the pages under docs/ that are made from tables, or check that they are up to date
   histories               what many connections see at once, and whether an order of their operations explains it
       --seconds N           no episode begins later (20); --episodes N: so many at most
@@ -91,6 +92,12 @@ weft-testkit COMMAND [OPTIONS]
       --rounds N            rounds, of which the medians count (5)
       --bound-ms MS         how far the p99 may rise (1.0)
       --keys N, --csv FILE  as above; the file has all samples
+  storm                   connections that come and go in every manner, twice, and what is left of them; maxclients
+      --workers LIST        active workers (1,4), each with a server of its own; 0 leaves it to the server
+      --rate N              connections per second (10000); 0: as many as can be had
+      --seconds S           how long each storm lasts (10)
+      --client-threads N    threads that connect (16)
+      --working N, --working-rate N  connections that work meanwhile (100), requests per second of each (20)
 
 Options of all commands:
       --subject PATH        the server under test: a path, redis8 or redis70 (default: weft-server beside this program)
@@ -118,6 +125,7 @@ fn main() -> ExitCode {
         "throughput" => run_throughput(&arguments),
         "threads" => measuring::run_threads(&arguments),
         "fairness" => measuring::run_fairness(&arguments),
+        "storm" => measuring::run_storm(&arguments),
         "histories" => histories::run(&arguments),
         "record" => run_record(&arguments),
         "" | "help" => {
@@ -359,23 +367,27 @@ fn run_clients(arguments: &Arguments) -> Result<bool, KitError> {
     let oracles = Oracles::obtain();
     let server = Server::start(&subject, &contest.arguments)?;
     let (mut passed, mut failed, mut missing) = (0, 0, 0);
-    for (client, verdict) in clients::run(&server, &oracles) {
-        match verdict {
-            Verdict::Passed(checks) => {
-                passed += 1;
-                println!("{client}: {checks} checks passed");
-            }
-            Verdict::Failed(what) => {
-                failed += 1;
-                println!("{client}: FAILED\n{what}");
-            }
-            Verdict::Missing(why) => {
-                missing += 1;
-                println!("{client}: not to be had: {why}");
-            }
+    let mut tell = |client: &str, verdict: &Verdict| match verdict {
+        Verdict::Passed(checks) => {
+            passed += 1;
+            println!("{client}: {checks} checks passed");
         }
-    }
+        Verdict::Failed(what) => {
+            failed += 1;
+            println!("{client}: FAILED\n{what}");
+        }
+        Verdict::Missing(why) => {
+            missing += 1;
+            println!("{client}: not to be had: {why}");
+        }
+    };
+    clients::run(&server, &oracles, &arguments.words, &mut tell);
     println!("clients: {passed} passed, {failed} failed, {missing} skipped");
+    if failed == 0 && missing > 0 && arguments.one("strict").is_some() {
+        return Err(KitError::Missing(
+            "some clients could not be had".to_owned(),
+        ));
+    }
     Ok(failed == 0)
 }
 

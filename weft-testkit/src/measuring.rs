@@ -1,4 +1,4 @@
-//! The commands that measure: `threads` and `fairness`. What their options mean, and what they print.
+//! The commands that measure: `threads`, `fairness` and `storm`. What their options mean, and what they print.
 
 use std::fs::File;
 use std::io::Write;
@@ -8,10 +8,14 @@ use std::time::Duration;
 use weft_testkit::error::KitError;
 use weft_testkit::fairness::{self, Phase, Sample};
 use weft_testkit::oracle::Oracles;
+use weft_testkit::storm::{self, Storm};
 use weft_testkit::threads::{self, Setting};
 
 use crate::arguments::Arguments;
 use crate::contest::Contest;
+
+/// Each thread of a storm has a loopback address of its own.
+const STORM_THREADS_MAX: usize = 200;
 
 /// `threads`: whether a setting of io-threads hurts. False if one does.
 pub(crate) fn run_threads(arguments: &Arguments) -> Result<bool, KitError> {
@@ -76,6 +80,27 @@ pub(crate) fn run_fairness(arguments: &Arguments) -> Result<bool, KitError> {
     Ok(exceeded == 0)
 }
 
+/// `storm`: connections that come and go, and what is left of them. False if anything is.
+pub(crate) fn run_storm(arguments: &Arguments) -> Result<bool, KitError> {
+    let (program, server_arguments) = subject(arguments)?;
+    let plan = storm_plan(arguments, program, server_arguments)?;
+    let storms = storm::run(&plan, &mut |storm: &Storm| println!("{storm}"))?;
+    let mut failed = storms
+        .iter()
+        .filter(|storm| !storm.complaints.is_empty())
+        .count();
+    let wrong = storm::run_limit(&plan.program, &plan.arguments)?;
+    wrong
+        .iter()
+        .for_each(|wrong| println!("maxclients: WRONG: {wrong}"));
+    failed += usize::from(!wrong.is_empty());
+    println!(
+        "storm: {} passed, {failed} failed",
+        storms.len() + 1 - failed
+    );
+    Ok(failed == 0)
+}
+
 /// The server under test, and its arguments.
 fn subject(arguments: &Arguments) -> Result<(PathBuf, Vec<String>), KitError> {
     let contest = Contest::of(arguments)?;
@@ -134,6 +159,31 @@ fn fairness_plan(
         warm_up: seconds(arguments, "warm-up", 0.3)?,
         duration: seconds(arguments, "window", 5.0)?,
         rounds: at_least_one(arguments, "rounds", 5)?,
+    })
+}
+
+fn storm_plan(
+    arguments: &Arguments,
+    program: PathBuf,
+    server_arguments: Vec<String>,
+) -> Result<storm::Plan, KitError> {
+    let rate = arguments.real("rate", 10_000.0)?;
+    if !(0.0..=1e9).contains(&rate) {
+        return Err(KitError::syntax(
+            "--rate",
+            0,
+            format!("{rate} is not possible"),
+        ));
+    }
+    Ok(storm::Plan {
+        program,
+        arguments: server_arguments,
+        workers: arguments.list("workers", "1,4", |text| text.parse().ok())?,
+        rate,
+        duration: seconds(arguments, "seconds", 10.0)?,
+        threads: at_least_one(arguments, "client-threads", 16)?.min(STORM_THREADS_MAX),
+        working: at_least_one(arguments, "working", 100)?,
+        working_rate: at_least_one(arguments, "working-rate", 20)?,
     })
 }
 
@@ -222,6 +272,36 @@ mod tests {
         assert!(plan.hog_for_server);
         assert_eq!(plan.duration, Duration::from_millis(500));
         assert_eq!(plan.rounds, 2);
+    }
+
+    #[test]
+    fn storm_has_defaults_and_takes_options() {
+        let plan_of = |line: &str| storm_plan(&parse(line), PathBuf::from("server"), Vec::new());
+        let plan = plan_of("storm").expect("defaults");
+        assert_eq!(
+            (plan.workers.as_slice(), plan.threads),
+            ([1, 4].as_slice(), 16)
+        );
+        assert_eq!(
+            (plan.rate, plan.duration),
+            (10_000.0, Duration::from_secs(10))
+        );
+        assert_eq!((plan.working, plan.working_rate), (100, 20));
+        let plan = plan_of("storm --workers 0 --rate 0 --seconds 0.5 --client-threads 1000")
+            .expect("good options");
+        assert_eq!((plan.workers.as_slice(), plan.rate), ([0].as_slice(), 0.0));
+        assert_eq!(
+            (plan.duration, plan.threads),
+            (Duration::from_millis(500), 200)
+        );
+        for line in [
+            "storm --rate -1",
+            "storm --rate nan",
+            "storm --workers x",
+            "storm --working 0",
+        ] {
+            assert!(plan_of(line).is_err(), "{line}");
+        }
     }
 
     #[test]

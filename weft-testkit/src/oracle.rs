@@ -192,7 +192,7 @@ fn tools(cache: &Path) -> Result<PathBuf, KitError> {
 }
 
 /// Downloads a Debian package and unpacks it into a temporary folder, without installing it.
-fn unpack_debian(cache: &Path, package: &str) -> Result<TemporaryFolder, KitError> {
+pub(crate) fn unpack_debian(cache: &Path, package: &str) -> Result<TemporaryFolder, KitError> {
     let work = TemporaryFolder::inside(cache)?;
     let download = || {
         let mut apt = Command::new("apt-get");
@@ -290,7 +290,8 @@ fn only_file(folder: &Path, extension: &str) -> Result<PathBuf, KitError> {
         .ok_or_else(|| KitError::Missing(format!("the download brought no .{extension} file")))
 }
 
-fn find_file(folder: &Path, name: &str) -> Result<PathBuf, KitError> {
+/// A file of this name somewhere below a folder, links followed.
+pub(crate) fn find_file(folder: &Path, name: &str) -> Result<PathBuf, KitError> {
     let mut folders = vec![folder.to_path_buf()];
     while let Some(folder) = folders.pop() {
         let entries = std::fs::read_dir(&folder)

@@ -23,6 +23,10 @@ const HISTORIES: &[(&str, &str, &[&str])] = &[
 ];
 /// The server that pauses at random at latches and gates.
 const PAUSED: &str = "weft-server-paused";
+/// Storms of connections in every CI run. The rate is one that a busy machine of 2 cores reaches.
+const STORM: &str = "storm --seconds 1 --rate 2000 --working 20";
+/// Storms in one pass of a soak.
+const SOAK_STORM: &str = "storm --seconds 10 --rate 10000";
 /// Requests per family of one pass of a soak.
 const SOAK_REQUESTS_PER_FAMILY: &str = "100000";
 /// Seconds of load for each kind of concurrent history in one pass of a soak.
@@ -112,12 +116,15 @@ fn tests(report: &mut Report) {
                 &["differential", "--count", REQUESTS_PER_FAMILY],
             ),
             ("streams", &["streams"]),
-            ("clients", &["clients"]),
+            ("clients", &["clients", "--strict"]),
         ] {
             let mut kit = kit(words);
             kit.args(["--subject-arg", "--io-driver", "--subject-arg", driver]);
             report.add(stage::run(name, &mut kit));
         }
+    }
+    for driver in DRIVERS {
+        report.add(storm(driver, STORM));
     }
     for (seconds, driver, manner) in HISTORIES {
         report.add(histories(seconds, driver, "1", manner));
@@ -155,6 +162,14 @@ fn histories(seconds: &str, driver: &str, seed: &str, manner: &[&str]) -> Outcom
         command.arg("--subject").arg(subject);
     }
     stage::run("histories", &mut command)
+}
+
+/// Connections that come and go, and what is left of them.
+fn storm(driver: &str, line: &str) -> Outcome {
+    let words: Vec<&str> = line.split(' ').collect();
+    let mut command = kit(&words);
+    command.args(["--subject-arg", "--io-driver", "--subject-arg", driver]);
+    stage::run("storm", &mut command)
 }
 
 const WORKSPACE: &[&str] = &["--workspace"];
@@ -280,6 +295,9 @@ pub(crate) fn soak(minutes: u64) -> bool {
             &seed.to_string(),
         ];
         report.add(stage::run("differential", &mut kit(&arguments)));
+        for driver in DRIVERS {
+            report.add(storm(driver, SOAK_STORM));
+        }
         for (_, driver, manner) in HISTORIES {
             if !manner.contains(&"--break-latch") {
                 report.add(histories(SOAK_SECONDS, driver, &seed.to_string(), manner));

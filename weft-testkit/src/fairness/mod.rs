@@ -8,7 +8,7 @@
 
 mod flood;
 mod hog;
-mod probe;
+pub(crate) mod probe;
 
 use std::fmt;
 use std::io::Write;

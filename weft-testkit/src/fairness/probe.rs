@@ -33,29 +33,29 @@ const TIMER: u64 = u64::MAX;
 
 /// What the probes are to do.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Schedule {
+pub(crate) struct Schedule {
     /// Requests per second and connection.
-    pub(super) rate: usize,
+    pub(crate) rate: usize,
     /// How long before anything counts.
-    pub(super) warm_up: Duration,
+    pub(crate) warm_up: Duration,
     /// How long requests count.
-    pub(super) duration: Duration,
+    pub(crate) duration: Duration,
 }
 
 /// What the probes saw, in nanoseconds.
 #[derive(Debug)]
-pub(super) struct Observed {
+pub(crate) struct Observed {
     /// From the moment a request was meant to be sent until its reply.
-    pub(super) latency: Histogram<u64>,
+    pub(crate) latency: Histogram<u64>,
     /// From the moment a request was meant to be sent until it was: the probe's own delay, since sending waits for nothing.
-    pub(super) lateness: Histogram<u64>,
+    pub(crate) lateness: Histogram<u64>,
     /// From the moment a request was sent until its reply.
-    pub(super) service: Histogram<u64>,
+    pub(crate) service: Histogram<u64>,
 }
 
 /// The open connections.
 #[derive(Debug)]
-pub(super) struct Probe {
+pub(crate) struct Probe {
     epoll: OwnedFd,
     timer: OwnedFd,
     connections: Vec<Connection>,
@@ -82,7 +82,7 @@ struct Request {
 
 impl Probe {
     /// Connects. The keys `key:%012d` below `keys` hold values of `value_bytes` times `x`.
-    pub(super) fn connect(
+    pub(crate) fn connect(
         port: u16,
         count: usize,
         keys: usize,
@@ -128,7 +128,7 @@ impl Probe {
     }
 
     /// Sends as scheduled, waits for all replies, and tells their latencies.
-    pub(super) fn run(&mut self, schedule: &Schedule) -> Result<Observed, KitError> {
+    pub(crate) fn run(&mut self, schedule: &Schedule) -> Result<Observed, KitError> {
         self.play(schedule).map_err(KitError::io("probe"))
     }
 
