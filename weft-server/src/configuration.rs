@@ -97,6 +97,7 @@ fn open_log(config: &Config, log: &Log) -> Result<(), Failure> {
         .logfile()
         .map(|path| Path::new(OsStr::from_bytes(path)));
     log.set_level(settings.loglevel().into());
+    log.set_form(settings.log_format(), settings.log_timestamp_format());
     log.redirect(path, syslog.flatten()).map_err(|error| {
         let reason = format!("Can't open the log file: {}", system_text(&error));
         refusal(config.start_error(ParameterId::Logfile, reason))

@@ -134,11 +134,14 @@ pub(super) const fn choice_also(
 /// Words of `shutdown-on-sigint` and `shutdown-on-sigterm`, with their bits; `default` is no bit.
 pub const SHUTDOWN_FLAGS: &[(&str, u32)] = &[
     ("default", 0),
-    ("save", 1),
+    ("save", SHUTDOWN_SAVE),
     ("nosave", 2),
     ("now", 4),
-    ("force", 8),
+    ("force", SHUTDOWN_FORCE),
 ];
+
+pub(super) const SHUTDOWN_SAVE: u32 = 1;
+pub(super) const SHUTDOWN_FORCE: u32 = 8;
 
 /// Flags that only Valkey knows: accepted and kept, not listed.
 pub(super) const FOREIGN_SHUTDOWN_FLAGS: &[(&str, u32)] = &[("safe", 16), ("failover", 32)];

@@ -20,6 +20,7 @@ mod syntax;
 mod table;
 #[cfg(test)]
 mod tests;
+mod title;
 
 use std::collections::HashMap;
 use std::fmt;
@@ -27,7 +28,7 @@ use std::sync::{Arc, LazyLock};
 
 use weft_data::glob;
 
-pub use command_line::{CommandLine, Invocation, usage};
+pub use command_line::{CommandLine, Invocation, Program, usage};
 pub use kind::{
     EVENT_CLASSES, EVENTS_ALL, Kind, OUTPUT_CLASSES, OutputLimit, SHUTDOWN_FLAGS, SavePoint, Unit,
     Value,
@@ -36,7 +37,10 @@ pub use load::{ConfigurationFiles, Directive, Origin, Source, StartError, direct
 use parse::Door;
 pub use parse::Reason;
 pub use reference::{reference_is_current, reference_page};
-pub use settings::{IoDriver, LogLevel, Permission, Settings, Supervisor};
+pub use settings::{
+    IoDriver, LogFormat, LogLevel, LogTimestamp, Permission, Settings, Supervisor,
+};
+pub use title::process_title;
 pub use table::{Access, Parameter, ParameterId, RETIRED, Stage};
 
 /// The version of Redis whose behaviour the server follows.
@@ -111,6 +115,10 @@ impl SetError {
     pub const CANNOT_BIND: &'static str = "Failed to bind to specified addresses.";
     /// Reason for a `port` that is taken.
     pub const CANNOT_LISTEN: &'static str = "Unable to listen on this port. Check server logs.";
+
+    /// Reason for an `oom-score-adj` that the system does not allow.
+    pub const CANNOT_SCORE: &'static str =
+        "Failed to set current oom_score_adj. Check server logs.";
 
     /// An error found while applying a change outside.
     pub fn failed(id: ParameterId, reason: impl Into<Reason>) -> SetError {

@@ -11,7 +11,7 @@ use super::kind::{
     EVENT_CLASSES, EVENTS_ALL, FOREIGN_SHUTDOWN_FLAGS, Kind, OutputLimit, SHUTDOWN_FLAGS,
     SavePoint, Unit, Value,
 };
-use super::{number, syntax};
+use super::{number, syntax, title};
 
 /// Where a value comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -188,7 +188,7 @@ impl Kind {
                 Ok(Value::Text(text.into()))
             }
             Kind::ProcTitle => {
-                if is_title_template(text) {
+                if title::is_template(text) {
                     Ok(Value::Text(text.into()))
                 } else {
                     Err("template format is invalid or contains unknown variables".into())
@@ -373,29 +373,4 @@ fn parse_output_limits(words: &[&[u8]], current: &Value) -> Result<Value, Reason
 /// Whether a node name may hold the byte: not the characters that structure a line of the cluster's node file.
 fn is_node_name_byte(byte: u8) -> bool {
     !b"!#$%&()*+:;<>?@[]^{|}~".contains(&byte)
-}
-
-/// Whether every brace opens a known placeholder and the template is not empty.
-fn is_title_template(text: &[u8]) -> bool {
-    const PLACEHOLDERS: &[&[u8]] = &[
-        b"title",
-        b"listen-addr",
-        b"server-mode",
-        b"port",
-        b"tls-port",
-        b"unixsocket",
-        b"config-file",
-    ];
-    let mut rest = text;
-    while let Some(open) = rest.iter().position(|&byte| byte == b'{') {
-        let inside = &rest[open + 1..];
-        let Some(close) = inside.iter().position(|&byte| byte == b'}') else {
-            return false;
-        };
-        if !PLACEHOLDERS.contains(&&inside[..close]) {
-            return false;
-        }
-        rest = &inside[close + 1..];
-    }
-    !text.is_empty()
 }

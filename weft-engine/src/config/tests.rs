@@ -7,6 +7,7 @@ mod properties;
 mod rewrite;
 mod set;
 mod table;
+mod title;
 
 use std::collections::BTreeMap;
 

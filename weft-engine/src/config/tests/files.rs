@@ -217,11 +217,11 @@ fn a_file_that_includes_itself_ends_in_an_error() {
 #[test]
 fn parameters_without_effect_are_listed_once_set() {
     assert!(Config::new(FACTS).without_effect().is_empty());
-    let config = load(b"port 7000\nlazyfree-lazy-user-del yes\ntimeout 4\nslave-priority 5\nlfu-log-factor 10\nio-threads 4\n")
+    let config = load(b"port 7000\nlazyfree-lazy-user-del yes\ntimeout 4\nslave-priority 5\nlist-compress-depth 1\nhz 10\nio-threads 4\n")
         .expect("a valid file");
     assert_eq!(
         config.without_effect(),
-        ["lazyfree-lazy-user-del", "replica-priority"]
+        ["list-compress-depth", "replica-priority"]
     );
 }
 

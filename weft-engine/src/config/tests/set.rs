@@ -5,8 +5,6 @@ use super::*;
 /// Values that Weft treats differently on purpose: name, value.
 fn is_deviation(name: &str, value: &str) -> bool {
     match name {
-        // Whether a title comes out empty depends on the process; only the template's form is checked.
-        "proc-title-template" => value.contains('{'),
         // Valkey refuses sizes beyond 64 bits; Redis takes them for the greatest, and Weft follows Redis.
         "slot-migration-max-failover-repl-bytes" => value == "99999999999999999999",
         _ => false,
