@@ -33,19 +33,22 @@ pub fn executable() -> Option<PathBuf> {
     std::env::current_exe().ok()
 }
 
-/// Replaces the command line that `ps` shows for this process by `title`, cut to the room that the command line had. Whoever
-/// needs the arguments has read them before: afterwards they are gone.
+/// Replaces the command line that `ps` shows for this process by `title`, if there is room for it where the command line was.
+/// Whoever needs the arguments has read them before: afterwards they are gone.
 ///
 /// # Errors
-/// As the operating system says.
+/// `StorageFull` if the title is longer than the command line; otherwise as the operating system says.
 pub fn set_title(title: &[u8]) -> io::Result<()> {
     let stat = fs::read_to_string("/proc/self/stat")?;
     let room = arguments_place(&stat)
         .ok_or_else(|| io::Error::other("/proc/self/stat does not tell where the arguments are"))?;
     let mut text = vec![0; usize::try_from(room.end - room.start).unwrap_or(0)];
-    // The last byte stays zero: the kernel takes another one for a title that goes on in the environment.
-    let length = title.len().min(text.len().saturating_sub(1));
-    text[..length].copy_from_slice(&title[..length]);
+    // The last byte stays zero: the kernel takes another one for a title that goes on in the environment. Half a title,
+    // with half a port in it, would mislead.
+    if title.len() >= text.len() {
+        return Err(io::ErrorKind::StorageFull.into());
+    }
+    text[..title.len()].copy_from_slice(title);
     // Through the file of the process's memory, the one way that a program without `unsafe` has to its own arguments.
     let memory = OpenOptions::new().write(true).open("/proc/self/mem")?;
     memory.write_all_at(&text, room.start)
@@ -86,7 +89,9 @@ pub fn set_oom_score_adjustment(score: i32) -> io::Result<()> {
 #[must_use]
 pub fn group_id(name: &str) -> Option<u32> {
     let named = nix::unistd::Group::from_name(name).ok().flatten();
-    named.map(|group| group.gid.as_raw()).or_else(|| name.parse().ok())
+    named
+        .map(|group| group.gid.as_raw())
+        .or_else(|| name.parse().ok())
 }
 
 /// The last part of the name that this program was started under, such as that of a link to it.

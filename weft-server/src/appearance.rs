@@ -34,7 +34,7 @@ impl Appearance {
         }
     }
 
-    /// Shows the title that the settings ask for, if they ask for one.
+    /// Shows the title that the settings ask for, if they ask for one and it is no longer than the command line was.
     pub fn show_title(&self, settings: &Settings) {
         if let Some(title) = process_title(settings, &self.program, self.config_file.as_deref()) {
             let _ = process::set_title(&title);

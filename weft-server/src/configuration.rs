@@ -55,7 +55,13 @@ pub fn load(command_line: &CommandLine, log: &Log) -> Result<Loaded, Failure> {
         Config::load(&command_line, &mut system, Facts { usable_cpus }).map_err(refusal)?;
     enter_folder(&mut config)?;
     open_log(&config, log)?;
-    let supervisor = Supervisor::of(config.settings().supervised());
+    let supervised = config.settings().supervised();
+    let supervisor = Supervisor::of(supervised);
+    if let Some(variable) = supervisor.missed(supervised) {
+        log.warning(format_args!(
+            "'supervised' names a service manager, but {variable} is not set: nobody is told that the server is ready."
+        ));
+    }
     Ok(Loaded {
         config,
         file,

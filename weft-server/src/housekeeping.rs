@@ -67,7 +67,10 @@ impl Housekeeping {
     /// Makes sure that work is followed by a tick.
     pub fn arm<D: Driver>(&mut self, io: &mut D, settings: &Settings) {
         if self.worked {
-            self.arm_by(io, io.turn_started_ns() + period_ns(settings.hz()).min(ROUND_NS));
+            self.arm_by(
+                io,
+                io.turn_started_ns() + period_ns(settings.hz()).min(ROUND_NS),
+            );
         }
     }
 

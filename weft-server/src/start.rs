@@ -118,7 +118,9 @@ fn serve(arguments: &[OsString], command_line: &CommandLine) -> Result<(), Stop>
     banner::starting(&log, arguments.len() > 1);
     let crash = Crash::watch(&log, loaded.config.settings());
     log.set_serving();
-    let program = arguments.first().map_or(OsStr::new("weft-server"), |name| name);
+    let program = arguments
+        .first()
+        .map_or(OsStr::new("weft-server"), |name| name);
     let appearance = Appearance::new(program, loaded.file.as_deref());
     let server = Server::open(loaded, in_background, crash, appearance, &log)?;
     server.run()

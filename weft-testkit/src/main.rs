@@ -57,7 +57,7 @@ weft-testkit COMMAND [OPTIONS]
   record FILE ...         fill the replies of case files in from the reference
   command-docs            COMMAND INFO and COMMAND DOCS of every command that the server has, against the reference
   clients                 redis-cli, redis-benchmark, redis-py, ioredis and node-redis against the server
-  pages [--check]         write the pages under docs/ that are made from tables, or check that they are up to date
+  pages [--check]         write the pages and the sample file that are made from tables, or check that they are up to date
   histories               what many connections see at once, and whether an order of their operations explains it
       --seconds N           no episode begins later (20); --episodes N: so many at most
       --connections N       (50)
@@ -408,11 +408,14 @@ fn run_throughput(arguments: &Arguments) -> Result<bool, KitError> {
 
 /// Pages made from tables: path and text.
 fn pages() -> Vec<(PathBuf, String)> {
-    let docs = folder::workspace().join("docs");
-    vec![(
-        docs.join("configuration.md"),
-        weft_engine::config::reference_page(),
-    )]
+    let root = folder::workspace();
+    vec![
+        (
+            root.join("docs").join("configuration.md"),
+            weft_engine::config::reference_page(),
+        ),
+        (root.join("weft.conf"), weft_engine::config::sample_file()),
+    ]
 }
 
 fn run_pages(arguments: &Arguments) -> Result<bool, KitError> {

@@ -44,10 +44,12 @@ pub enum Kind {
     ShutdownFlags,
     /// Letters of [`EVENT_CLASSES`].
     KeyspaceEvents,
-    /// Any bytes.
+    /// Any bytes up to the first zero byte.
     Text,
-    /// Any bytes; empty means absent.
+    /// The same; empty means absent.
     NullableText,
+    /// Any bytes, zero bytes too; empty means absent.
+    Secret,
     /// A name without directory.
     FileName {
         /// Error text for the empty name, if that is refused.

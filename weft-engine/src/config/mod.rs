@@ -14,6 +14,7 @@ mod number;
 mod parse;
 mod reference;
 mod rewrite;
+mod sample;
 mod settings;
 mod show;
 mod syntax;
@@ -37,11 +38,10 @@ pub use load::{ConfigurationFiles, Directive, Origin, Source, StartError, direct
 use parse::Door;
 pub use parse::Reason;
 pub use reference::{reference_is_current, reference_page};
-pub use settings::{
-    IoDriver, LogFormat, LogLevel, LogTimestamp, Permission, Settings, Supervisor,
-};
-pub use title::process_title;
+pub use sample::sample_file;
+pub use settings::{IoDriver, LogFormat, LogLevel, LogTimestamp, Permission, Settings, Supervisor};
 pub use table::{Access, Parameter, ParameterId, RETIRED, Stage};
+pub use title::process_title;
 
 /// The version of Redis whose behaviour the server follows.
 pub struct Version;

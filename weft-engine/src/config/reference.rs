@@ -111,7 +111,8 @@ fn row(parameter: &Parameter) -> String {
     )
 }
 
-fn values(kind: Kind) -> String {
+/// What values look like.
+pub(super) fn values(kind: Kind) -> String {
     let words = |words: &[&str]| {
         words
             .iter()
@@ -154,7 +155,7 @@ fn values(kind: Kind) -> String {
                 .collect();
             format!("letters of `A{letters}`")
         }
-        Kind::Text | Kind::NullableText => "text".into(),
+        Kind::Text | Kind::NullableText | Kind::Secret => "text".into(),
         Kind::FileName { .. } => "a name without directory".into(),
         Kind::HostName => "a host name".into(),
         Kind::NodeName => "a name".into(),

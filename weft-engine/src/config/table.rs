@@ -226,7 +226,7 @@ rows! {
     RdmaRxSize = row("rdma-rx-size", integer(65536, 16 << 20), "1048576", "Bytes of an RDMA receive buffer.").immutable().foreign();
 
     // Passwords and access.
-    Requirepass = row("requirepass", Kind::NullableText, "", "Password of the default user; empty for none.").sensitive().live();
+    Requirepass = row("requirepass", Kind::Secret, "", "Password of the default user; empty for none.").sensitive().live();
     Aclfile = row("aclfile", Kind::Text, "", "File that access control lists are kept in.").immutable()
         .refused("access control lists are not available yet; remove the line");
     AcllogMaxLen = row("acllog-max-len", integer(0, I64), "128", "How many refused commands and logins ACL LOG keeps.");
@@ -390,7 +390,7 @@ rows! {
     // Replication.
     Replicaof = row("replicaof", Kind::Primary, "", "Host and port of the primary to copy.").alias(&["slaveof"]).immutable()
         .refused("replication is not available yet; remove the line");
-    Masterauth = row("masterauth", Kind::NullableText, "", "Password for the primary.").foreign_alias(&["primaryauth"]).sensitive();
+    Masterauth = row("masterauth", Kind::Secret, "", "Password for the primary.").foreign_alias(&["primaryauth"]).sensitive();
     Masteruser = row("masteruser", Kind::NullableText, "", "User name for the primary.").foreign_alias(&["primaryuser"]);
     ReplicaServeStaleData = row("replica-serve-stale-data", Kind::Bool, "yes", "Whether a replica answers while its primary is away.").alias(&["slave-serve-stale-data"]);
     ReplicaReadOnly = row("replica-read-only", Kind::Bool, "yes", "Whether a replica refuses writes of clients.").alias(&["slave-read-only"]);
@@ -477,3 +477,22 @@ rows! {
     TlsSessionCacheSize = row("tls-session-cache-size", integer(0, I32), "20480", "How many TLS sessions are remembered; 0 for no bound.");
     TlsSessionCacheTimeout = row("tls-session-cache-timeout", integer(0, I32), "300", "Seconds for which a TLS session is remembered.");
 }
+
+/// Where the sample file begins a section: its first row, and its title. In table order.
+pub(super) const SECTIONS: &[(ParameterId, &str)] = &[
+    (ParameterId::Bind, "Network and clients"),
+    (ParameterId::Requirepass, "Passwords and access"),
+    (ParameterId::Databases, "The process"),
+    (ParameterId::Maxmemory, "Memory"),
+    (ParameterId::HashMaxListpackEntries, "Values"),
+    (
+        ParameterId::NotifyKeyspaceEvents,
+        "Events, slow commands, latency",
+    ),
+    (ParameterId::BusyReplyThreshold, "Scripts"),
+    (ParameterId::Save, "Dump files"),
+    (ParameterId::Appendonly, "Append-only file"),
+    (ParameterId::Replicaof, "Replication"),
+    (ParameterId::ClusterEnabled, "Cluster"),
+    (ParameterId::TlsCertFile, "TLS"),
+];

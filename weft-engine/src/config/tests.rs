@@ -5,6 +5,7 @@ mod files;
 mod get;
 mod properties;
 mod rewrite;
+mod sample;
 mod set;
 mod table;
 mod title;

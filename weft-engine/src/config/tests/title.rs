@@ -49,7 +49,14 @@ fn placeholders_stand_for_settings() {
         ("", "*:7000"),
     ] {
         let found = title(
-            &["bind", bind, "port", "7000", "proc-title-template", "{listen-addr}"],
+            &[
+                "bind",
+                bind,
+                "port",
+                "7000",
+                "proc-title-template",
+                "{listen-addr}",
+            ],
             None,
         );
         assert_eq!(found.as_deref(), Some(expected), "{bind}");
@@ -73,9 +80,11 @@ fn titles_that_could_be_empty_or_have_no_meaning_are_refused() {
     ] {
         assert_eq!(
             set(&mut config, &["proc-title-template", template]),
-            Err("ERR CONFIG SET failed (possibly related to argument 'proc-title-template') - \
+            Err(
+                "ERR CONFIG SET failed (possibly related to argument 'proc-title-template') - \
                  template format is invalid or contains unknown variables"
-                .to_owned()),
+                    .to_owned()
+            ),
             "{template}"
         );
     }
@@ -85,7 +94,8 @@ fn titles_that_could_be_empty_or_have_no_meaning_are_refused() {
 fn no_title_is_wanted_where_none_is_to_be_set() {
     let config = load(b"set-proc-title no\n").unwrap_or_else(|error| panic!("{error}"));
     assert_eq!(process_title(config.settings(), b"weft-server", None), None);
-    let config = load(b"port 0\nunixsocket /run/w.sock\n").unwrap_or_else(|error| panic!("{error}"));
+    let config =
+        load(b"port 0\nunixsocket /run/w.sock\n").unwrap_or_else(|error| panic!("{error}"));
     assert_eq!(
         process_title(config.settings(), b"weft-server", None).as_deref(),
         Some(&b"weft-server unixsocket:/run/w.sock"[..])
