@@ -8,6 +8,7 @@
 #![forbid(unsafe_code)]
 
 mod command_line;
+mod default_user;
 mod kind;
 mod load;
 mod number;
@@ -30,6 +31,7 @@ use std::sync::{Arc, LazyLock};
 use weft_data::glob;
 
 pub use command_line::{CommandLine, Invocation, Program, usage};
+use default_user::DefaultUser;
 pub use kind::{
     EVENT_CLASSES, EVENTS_ALL, Kind, OUTPUT_CLASSES, OutputLimit, SHUTDOWN_FLAGS, SavePoint, Unit,
     Value,
@@ -191,6 +193,7 @@ impl Config {
         let mut settings = Settings::clone(&config.current);
         let mut refusal: Option<(usize, &Directive, &'static str)> = None;
         let mut set_at = vec![0; ParameterId::ALL.len()];
+        let mut default_users = Vec::new();
         for (position, directive) in directives.iter().enumerate() {
             let wrong = |reason: &str| StartError::Line {
                 origin: directive.origin.clone(),
@@ -205,6 +208,12 @@ impl Config {
                 }
                 if directive.name == b"sentinel" {
                     return Err(wrong("sentinel directive while not in sentinel mode"));
+                }
+                if directive.name == b"user"
+                    && let Some(user) = DefaultUser::of(&arguments)
+                {
+                    default_users.push((position, user));
+                    continue;
                 }
                 let refused = table::REFUSED_DIRECTIVES
                     .iter()
@@ -225,6 +234,19 @@ impl Config {
             settings.put(id, clamp(id, value));
             config.origins[id.index()] = Some(directive.origin.clone());
             set_at[id.index()] = position;
+        }
+        let password = settings
+            .requirepass()
+            .map(|_| set_at[ParameterId::Requirepass.index()]);
+        for (position, user) in default_users {
+            let is_what_the_password_says = match password {
+                Some(set_at) => set_at > position,
+                None => user == DefaultUser::WithoutPassword,
+            };
+            if !is_what_the_password_says && refusal.is_none_or(|(earlier, ..)| position < earlier)
+            {
+                refusal = Some((position, &directives[position], table::USER_REFUSED));
+            }
         }
         for id in ParameterId::ALL {
             if let Stage::Refused(reason) = id.parameter().stage

@@ -172,11 +172,7 @@ pub const RETIRED: &[&str] = &[
 
 /// Lines that are not parameters and that cannot be honoured yet: name, fewest arguments, why.
 pub(super) const REFUSED_DIRECTIVES: &[(&str, usize, &str)] = &[
-    (
-        "user",
-        1,
-        "access control lists are not available yet, so the line cannot be honoured",
-    ),
+    ("user", 1, USER_REFUSED),
     (
         "loadmodule",
         1,
@@ -188,6 +184,10 @@ pub(super) const REFUSED_DIRECTIVES: &[(&str, usize, &str)] = &[
         "renaming commands is not available yet, so the line cannot be honoured",
     ),
 ];
+
+/// Why a `user` line is refused that does not say what `requirepass` says anyway.
+pub(super) const USER_REFUSED: &str =
+    "access control lists are not available yet, so the line cannot be honoured";
 
 const I32: i64 = i32::MAX as i64;
 const I64: i64 = i64::MAX;

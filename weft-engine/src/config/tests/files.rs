@@ -134,6 +134,46 @@ fn what_is_not_built_yet_stops_the_start_at_its_line() {
 }
 
 #[test]
+fn the_default_user_that_the_reference_writes_is_understood() {
+    let hash = "#2c26b46b68ffc68ff99b453c1d30413413422d706483bfa0f98a5e886266e7ae";
+    let open = "user default on nopass sanitize-payload ~* &* +@all\n";
+    let closed = format!("user default on sanitize-payload {hash} ~* &* +@all\n");
+    for text in [
+        open.to_owned(),
+        "user default on nopass allkeys allchannels allcommands\n".to_owned(),
+        format!("{closed}\nrequirepass \"foo\"\n"),
+        format!("{open}requirepass foo\n"),
+    ] {
+        let config = load(text.as_bytes()).unwrap_or_else(|error| panic!("{text}: {error}"));
+        let expected = text.contains("requirepass").then_some(&b"foo"[..]);
+        assert_eq!(config.settings().requirepass(), expected, "{text}");
+        let rewritten = config.rewrite(text.as_bytes());
+        assert_eq!(
+            String::from_utf8_lossy(&rewritten),
+            text.replace("requirepass foo", "requirepass \"foo\"")
+        );
+    }
+    for text in [
+        closed.clone(),
+        format!("requirepass foo\n{closed}"),
+        format!("requirepass foo\n{open}"),
+        format!("{closed}requirepass \"\"\n"),
+        "user default off nopass ~* &* +@all\n".to_owned(),
+        "user default on nopass ~x* &* +@all\n".to_owned(),
+        "user default on nopass ~* &* +@all -flushall\n".to_owned(),
+        "user default on nopass ~* +@all\n".to_owned(),
+        "user other on nopass ~* &* +@all\n".to_owned(),
+    ] {
+        let error = error_of(&[("/a.conf", &text)]);
+        assert!(
+            error.contains(">>> 'user (value not shown)'")
+                && error.contains("access control lists are not available yet"),
+            "{text}: {error}"
+        );
+    }
+}
+
+#[test]
 fn io_threads_of_zero_stop_the_start_with_the_reason() {
     assert_eq!(
         error_of(&[("/a.conf", "io-threads 0\n")]),
