@@ -13,36 +13,26 @@ pub(super) enum DefaultUser {
 impl DefaultUser {
     /// None for a line about another user, or with other rules.
     pub(super) fn of(arguments: &[&[u8]]) -> Option<DefaultUser> {
-        let (b"default", rules) = arguments.split_first()? else {
-            return None;
-        };
-        let has = |names: [&[u8]; 2]| rules.iter().any(|rule| names.contains(rule));
-        let is_hash = |rule: &[u8]| rule.len() == 65 && rule[0] == b'#';
-        let known = |rule: &&[u8]| {
-            const KNOWN: [&[u8]; 9] = [
-                b"on",
-                b"nopass",
-                b"sanitize-payload",
-                b"~*",
-                b"allkeys",
-                b"&*",
-                b"allchannels",
-                b"+@all",
-                b"allcommands",
-            ];
-            KNOWN.contains(rule) || is_hash(rule)
-        };
-        let may_everything = has([b"on", b"on"])
-            && has([b"~*", b"allkeys"])
-            && has([b"&*", b"allchannels"])
-            && has([b"+@all", b"allcommands"]);
-        if !may_everything || !rules.iter().all(known) {
+        let (name, rules) = arguments.split_first()?;
+        let (mut on, mut keys, mut channels, mut commands) = (false, false, false, false);
+        let (mut without_password, mut with_password) = (false, false);
+        for rule in rules {
+            match *rule {
+                b"on" => on = true,
+                b"nopass" => without_password = true,
+                b"~*" | b"allkeys" => keys = true,
+                b"&*" | b"allchannels" => channels = true,
+                b"+@all" | b"allcommands" => commands = true,
+                b"sanitize-payload" => {}
+                // The digest of a password.
+                [b'#', digits @ ..] if digits.len() == 64 => with_password = true,
+                _ => return None,
+            }
+        }
+        if *name != b"default" || !(on && keys && channels && commands) {
             return None;
         }
-        match (
-            has([b"nopass", b"nopass"]),
-            rules.iter().any(|rule| is_hash(rule)),
-        ) {
+        match (without_password, with_password) {
             (true, false) => Some(DefaultUser::WithoutPassword),
             (false, true) => Some(DefaultUser::WithPassword),
             _ => None,
