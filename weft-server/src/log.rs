@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use jiff::{Timestamp, Zoned};
+use jiff::{Timestamp, ZonedDateTime};
 use weft_engine::config::{LogFormat, LogLevel, LogTimestamp};
 
 use crate::syslog::Syslog;
@@ -195,7 +195,7 @@ impl Log {
             let destination = self.lock();
             let line = destination
                 .form
-                .line(level, serving, &Zoned::now(), &message);
+                .line(level, serving, &ZonedDateTime::now(), &message);
             destination.write(level, &line, &message);
         }
     }
@@ -220,7 +220,7 @@ impl Destination {
 }
 
 impl Form {
-    fn line(self, level: Level, serving: bool, now: &Zoned, message: &str) -> String {
+    fn line(self, level: Level, serving: bool, now: &ZonedDateTime, message: &str) -> String {
         let process = std::process::id();
         let time = self.time(now);
         match self.layout {
@@ -241,7 +241,7 @@ impl Form {
         }
     }
 
-    fn time(self, now: &Zoned) -> String {
+    fn time(self, now: &ZonedDateTime) -> String {
         match self.time {
             LogTimestamp::Legacy => local_time(now),
             LogTimestamp::Iso8601 => now.strftime("%Y-%m-%dT%H:%M:%S%.3f%:z").to_string(),
@@ -269,7 +269,7 @@ fn open(path: &Path) -> io::Result<std::fs::File> {
     OpenOptions::new().append(true).create(true).open(path)
 }
 
-fn local_time(now: &Zoned) -> String {
+fn local_time(now: &ZonedDateTime) -> String {
     const MONTHS: [&str; 12] = [
         "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
     ];
@@ -295,10 +295,10 @@ mod tests {
 
     use super::*;
 
-    fn moment() -> Zoned {
+    fn moment() -> ZonedDateTime {
         let zone = TimeZone::fixed(Offset::from_seconds(19_800).unwrap());
         let moment: jiff::civil::DateTime = "2026-03-05T04:06:07.089".parse().unwrap();
-        moment.to_zoned(zone).unwrap()
+        moment.to_zoned_datetime(zone).unwrap()
     }
 
     fn written(log: &Log, write: impl FnOnce(&Log)) -> String {

@@ -120,7 +120,7 @@ fn serve(arguments: &[OsString], command_line: &CommandLine) -> Result<(), Stop>
     log.set_serving();
     let program = arguments
         .first()
-        .map_or(OsStr::new("weft-server"), |name| name);
+        .map_or(OsStr::new("weft-server"), OsString::as_os_str);
     let appearance = Appearance::new(program, loaded.file.as_deref());
     let server = Server::open(loaded, in_background, crash, appearance, &log)?;
     server.run()

@@ -50,7 +50,7 @@ pub fn process_title(
             Part::Port => title.extend(settings.show(ParameterId::Port)),
             Part::TlsPort => title.extend(settings.show(ParameterId::TlsPort)),
             Part::UnixSocket => title.extend_from_slice(settings.unixsocket().unwrap_or_default()),
-            Part::ConfigFile => title.extend_from_slice(config_file.unwrap_or_default()),
+            Part::ConfigFile => title.extend_from_slice(config_file.unwrap_or(b"-")),
         }
     }
     Some(title.trim_ascii().to_vec()).filter(|title| !title.is_empty())

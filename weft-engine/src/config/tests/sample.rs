@@ -59,6 +59,6 @@ fn no_line_is_long_and_none_stands_without_explanation() {
             "{setting}"
         );
     }
-    let mut sections = table::SECTIONS.iter().map(|(first, _)| first);
+    let mut sections = super::super::table::SECTIONS.iter().map(|(first, _)| first);
     assert!(sections.by_ref().is_sorted());
 }

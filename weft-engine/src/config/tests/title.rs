@@ -22,7 +22,7 @@ fn placeholders_stand_for_settings() {
         ),
         (
             "{port}/{tls-port}/{unixsocket}/{config-file}",
-            "6379/0//etc/c.conf",
+            "6379/0///etc/c.conf",
         ),
         ("x", "x"),
         ("a}b", "a}b"),
@@ -43,6 +43,11 @@ fn placeholders_stand_for_settings() {
             "{template}"
         );
     }
+    // Without a file.
+    assert_eq!(
+        title(&["proc-title-template", "{config-file}"], None).as_deref(),
+        Some("-")
+    );
     for (bind, expected) in [
         ("127.0.0.1 -::1", "127.0.0.1:7000"),
         ("-::1 127.0.0.1", "-::1:7000"),
