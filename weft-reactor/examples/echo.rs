@@ -127,6 +127,8 @@ fn serve<D: Driver>(mut driver: D, port: u16, reply: Vec<u8>) -> io::Result<()> 
     let options = TcpOptions {
         backlog: 511,
         keepalive_s: 300,
+        mark: 0,
+        multipath: false,
     };
     let binding = bind_tcp(&BIND_DEFAULT, port, &options).map_err(io::Error::other)?;
     for listener in binding.listeners {

@@ -1,4 +1,4 @@
-//! TCP listeners: what the `bind`, `port`, `tcp-backlog` and `tcp-keepalive` parameters mean.
+//! TCP listeners: what the `bind`, `port`, `tcp-backlog`, `tcp-keepalive`, `socket-mark-id` and `mptcp` parameters mean.
 //!
 //! Everything an accepted socket needs is set on the listening socket, from which the kernel hands it down: accepting
 //! costs one system call. Knows no driver and no configuration.
@@ -11,9 +11,10 @@ use std::time::Duration;
 
 use rustix::io::Errno;
 use rustix::net::{
-    AddressFamily, SocketFlags, SocketType, acceptfrom_with, bind, getsockname, listen,
+    AddressFamily, SocketFlags, SocketType, acceptfrom_with, bind, getsockname, ipproto, listen,
     socket_with, sockopt,
 };
+use socket2::SockRef;
 
 use crate::driver::PeerAddress;
 use crate::unix_socket::SocketFile;
@@ -34,6 +35,10 @@ pub struct TcpOptions {
     /// Seconds of silence after which a peer is probed; it is given up after three probes a third of that apart.
     /// 0: never.
     pub keepalive_s: u32,
+    /// SO_MARK of the packets of the listening socket and its connections, which takes privileges; 0: none.
+    pub mark: u32,
+    /// Multipath TCP, for clients that speak it; others are served as ever.
+    pub multipath: bool,
 }
 
 /// What [`bind_tcp`] came to.
@@ -141,10 +146,16 @@ fn bind_one(address: &str, port: u16, options: &TcpOptions) -> Result<Listener, 
         AddressFamily::INET6
     };
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    let protocol = options.multipath.then_some(ipproto::MPTCP);
     let socket = step(
         "socket",
-        socket_with(family, SocketType::STREAM, flags, None),
+        socket_with(family, SocketType::STREAM, flags, protocol),
     )?;
+    if options.mark != 0 {
+        SockRef::from(&socket)
+            .set_mark(options.mark)
+            .map_err(|cause| ("setsockopt SO_MARK", cause))?;
+    }
     if address.is_ipv6() {
         // Else `::*` would take the IPv4 addresses too, and `*` beside it would fail.
         step(

@@ -25,6 +25,8 @@ on_every_driver! {
 const OPTIONS: TcpOptions = TcpOptions {
     backlog: 16,
     keepalive_s: 300,
+    mark: 0,
+    multipath: false,
 };
 
 /// From TEST-NET-1, which no machine has.
@@ -117,6 +119,43 @@ fn a_port_is_free_again_at_once() {
     bind_tcp(&["127.0.0.1"], address.port(), &OPTIONS).unwrap();
 }
 
+#[test]
+fn multipath_listeners_serve_everybody() {
+    let options = TcpOptions {
+        multipath: true,
+        ..OPTIONS
+    };
+    for (address, local) in [("127.0.0.1", "127.0.0.1"), ("::*", "::1")] {
+        let binding = bind_tcp(&[address], 0, &options).unwrap();
+        // A kernel without it passes the address over, and says so.
+        let Some(listener) = binding.listeners.first() else {
+            assert_eq!(binding.skipped[0].step, "socket");
+            continue;
+        };
+        let protocol = sockopt::socket_protocol(listener).unwrap();
+        assert_eq!(protocol, Some(rustix::net::ipproto::MPTCP));
+        TcpStream::connect((local, listener.address().unwrap().port())).unwrap();
+    }
+}
+
+#[test]
+fn packets_are_marked_where_that_is_allowed() {
+    let options = TcpOptions {
+        mark: 77,
+        ..OPTIONS
+    };
+    match bind_tcp(&["127.0.0.1"], 0, &options) {
+        Ok(binding) => {
+            let socket = socket2::SockRef::from(&binding.listeners[0]);
+            assert_eq!(socket.mark().unwrap(), 77);
+        }
+        Err(error) => {
+            assert_eq!(error.step, "setsockopt SO_MARK");
+            assert_eq!(error.cause.kind(), ErrorKind::PermissionDenied);
+        }
+    }
+}
+
 fn accepted_sockets_have_the_listener_s_options<D: NewDriver>() {
     for (keepalive_s, expected) in [
         (300, Some((300, 100))),
@@ -126,8 +165,8 @@ fn accepted_sockets_have_the_listener_s_options<D: NewDriver>() {
     ] {
         let mut io = D::start(Default::default());
         let options = TcpOptions {
-            backlog: 16,
             keepalive_s,
+            ..OPTIONS
         };
         let listener = bind_tcp(&["127.0.0.1"], 0, &options)
             .unwrap()

@@ -5,7 +5,7 @@
 
 use std::ptr;
 
-use tikv_jemalloc_ctl::{epoch, stats, stats_print};
+use tikv_jemalloc_ctl::{background_thread, epoch, stats, stats_print};
 use weft_engine::action::AllocatorFacts;
 
 #[global_allocator]
@@ -54,6 +54,14 @@ pub fn report() -> String {
     String::from_utf8_lossy(&text).into_owned()
 }
 
+/// Whether free pages go back to the system by a thread of the allocator's own; otherwise by whoever allocates.
+pub fn work_in_background(on: bool) {
+    if background_thread::read().is_ok_and(|now| now != on) {
+        // Fails only where there are no threads.
+        let _ = background_thread::write(on);
+    }
+}
+
 /// Gives all pages that are free to the system now. Takes microseconds to milliseconds: for quiet moments.
 pub fn purge() {
     // SAFETY: the name ends with a zero; this command reads and writes nothing through the four pointers.
@@ -78,6 +86,14 @@ mod tests {
         assert_eq!(OPTIONS.last(), Some(&0));
         assert!(tikv_jemalloc_ctl::opt::background_thread::read().unwrap());
         assert!(name().starts_with("jemalloc-5."), "{}", name());
+    }
+
+    #[test]
+    fn the_thread_is_switched() {
+        for on in [false, true] {
+            work_in_background(on);
+            assert_eq!(background_thread::read().unwrap(), on);
+        }
     }
 
     #[test]

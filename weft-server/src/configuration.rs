@@ -55,7 +55,13 @@ pub fn load(command_line: &CommandLine, log: &Log) -> Result<Loaded, Failure> {
         Config::load(&command_line, &mut system, Facts { usable_cpus }).map_err(refusal)?;
     enter_folder(&mut config)?;
     open_log(&config, log)?;
-    let supervisor = Supervisor::of(config.settings().supervised());
+    let supervised = config.settings().supervised();
+    let supervisor = Supervisor::of(supervised);
+    if let Some(variable) = supervisor.missed(supervised) {
+        log.warning(format_args!(
+            "'supervised' names a service manager, but {variable} is not set: nobody is told that the server is ready."
+        ));
+    }
     Ok(Loaded {
         config,
         file,
@@ -97,6 +103,7 @@ fn open_log(config: &Config, log: &Log) -> Result<(), Failure> {
         .logfile()
         .map(|path| Path::new(OsStr::from_bytes(path)));
     log.set_level(settings.loglevel().into());
+    log.set_form(settings.log_format(), settings.log_timestamp_format());
     log.redirect(path, syslog.flatten()).map_err(|error| {
         let reason = format!("Can't open the log file: {}", system_text(&error));
         refusal(config.start_error(ParameterId::Logfile, reason))

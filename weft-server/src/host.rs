@@ -13,6 +13,8 @@ use weft_engine::action::{AllocatorFacts, Host, ProcessFacts, Waste};
 use weft_engine::config::{Change, ParameterId, SetError, Settings};
 use weft_reactor::{Mailbox, monotonic_ns};
 
+use crate::appearance::Appearance;
+use crate::crash::Crash;
 use crate::crew::Crew;
 use crate::descriptor_limit;
 use crate::listeners::TcpPlan;
@@ -32,6 +34,8 @@ pub struct ServerHost {
     executable: String,
     allocator: String,
     io_driver: &'static str,
+    crash: Arc<Crash>,
+    appearance: Appearance,
 }
 
 impl ServerHost {
@@ -43,6 +47,8 @@ impl ServerHost {
         crew: Arc<Crew>,
         main: Sender<ToMain>,
         io_driver: &'static str,
+        crash: Arc<Crash>,
+        appearance: Appearance,
     ) -> Self {
         let executable = weft_os::process::executable().unwrap_or_default();
         Self {
@@ -55,6 +61,8 @@ impl ServerHost {
             executable: executable.to_string_lossy().into_owned(),
             allocator: allocator::name(),
             io_driver,
+            crash,
+            appearance,
         }
     }
 
@@ -76,14 +84,35 @@ impl ServerHost {
             files::enter_folder(settings.dir())
                 .map_err(|error| SetError::failed(ParameterId::Dir, system_text(&error)))?;
         }
-        let moved = self.move_listeners(changes, settings);
-        if moved.is_err()
-            && changed(ParameterId::Dir)
-            && let Ok(before) = before
-        {
-            let _ = std::env::set_current_dir(before);
+        let score_before = weft_os::process::oom_score_adjustment();
+        let done = self
+            .take_score(changes, settings)
+            .and_then(|()| self.move_listeners(changes, settings));
+        if done.is_err() {
+            if let (true, Ok(before)) = (changed(ParameterId::Dir), before) {
+                let _ = std::env::set_current_dir(before);
+            }
+            if let Ok(before) = score_before {
+                let _ = weft_os::process::set_oom_score_adjustment(before);
+            }
         }
-        moved
+        done
+    }
+
+    fn take_score(&self, changes: &[Change], settings: &Settings) -> Result<(), SetError> {
+        let about_it = |change: &&Change| {
+            matches!(
+                change.id,
+                ParameterId::OomScoreAdj | ParameterId::OomScoreAdjValues
+            )
+        };
+        match changes.iter().find(about_it) {
+            None => Ok(()),
+            Some(change) => self
+                .appearance
+                .take_score(settings, &self.log)
+                .map_err(|_| SetError::failed(change.id, SetError::CANNOT_SCORE)),
+        }
     }
 
     fn move_listeners(&self, changes: &[Change], settings: &Settings) -> Result<(), SetError> {
@@ -131,6 +160,18 @@ impl Host for ServerHost {
                     self.crew.set_cap(threads, monotonic_ns());
                 }
                 ParameterId::Loglevel => self.log.set_level(settings.loglevel().into()),
+                ParameterId::LogFormat | ParameterId::LogTimestampFormat => self
+                    .log
+                    .set_form(settings.log_format(), settings.log_timestamp_format()),
+                ParameterId::Bind | ParameterId::Port | ParameterId::ProcTitleTemplate => {
+                    self.appearance.show_title(settings);
+                }
+                ParameterId::CrashLogEnabled
+                | ParameterId::UseExitOnPanic
+                | ParameterId::DebugContext => self.crash.obey(settings),
+                ParameterId::JemallocBgThread => {
+                    allocator::work_in_background(settings.flag(change.id));
+                }
                 _ => {}
             }
         }

@@ -8,7 +8,7 @@
 //!  asleep --work_done, a client's time--> watching: a tick every 1000/hz ms --quiet for a while--> asleep
 //! ```
 
-use weft_engine::config::Settings;
+use weft_engine::config::{ParameterId, Settings};
 use weft_reactor::{Close, Driver, TimerId, TimerToken};
 
 use crate::allocator;
@@ -30,6 +30,12 @@ const MEMORY_PERIOD_NS: u64 = 1_000_000_000;
 /// Rounds without work after which free memory is given back and the timer stops; more if it takes more to look at all
 /// clients.
 const QUIET_ROUNDS: u32 = 10;
+
+/// As many clients may be looked at in a round before `dynamic-hz` has more rounds, as in Redis.
+const CLIENTS_PER_ROUND: usize = 200;
+
+/// The most rounds a second: `hz` itself takes no more.
+const HZ_MAX: u32 = 500;
 
 /// The timer of the rounds.
 const TICK: TimerToken = TimerToken(0);
@@ -61,7 +67,10 @@ impl Housekeeping {
     /// Makes sure that work is followed by a tick.
     pub fn arm<D: Driver>(&mut self, io: &mut D, settings: &Settings) {
         if self.worked {
-            self.arm_by(io, io.turn_started_ns() + period_ns(settings).min(ROUND_NS));
+            self.arm_by(
+                io,
+                io.turn_started_ns() + period_ns(settings.hz()).min(ROUND_NS),
+            );
         }
     }
 
@@ -83,7 +92,7 @@ impl Housekeeping {
         worker.state.refresh_settings(&worker.shared.engine);
         let settings = worker.state.settings();
         let effort = settings.active_expire_effort() as usize;
-        let period_ns = period_ns(settings);
+        let period_ns = period_ns(rounds_per_second(settings, worker.sessions.slots()));
         let tick_ns = period_ns.min(ROUND_NS);
         let budget = EXPIRE_BUDGET + EXPIRE_BUDGET_PER_EFFORT * effort.saturating_sub(1);
         let more = worker
@@ -139,7 +148,8 @@ impl Housekeeping {
     fn close_idle<D: Driver>(&mut self, worker: &mut Worker, io: &mut D) {
         let settings = worker.state.settings();
         let timeout_ns = u64::from(settings.timeout_seconds()) * 1_000_000_000;
-        let share = worker.sessions.slots() / settings.hz().max(1) as usize + 1;
+        let rounds = rounds_per_second(settings, worker.sessions.slots()) as usize;
+        let share = worker.sessions.slots() / rounds + 1;
         for _ in 0..share.min(worker.sessions.slots()) {
             self.slot = if self.slot + 1 < worker.sessions.slots() {
                 self.slot + 1
@@ -198,7 +208,8 @@ impl Housekeeping {
 
 /// Rounds without work after which the timer stops: at least as many as it takes to look at every client.
 fn quiet_rounds(worker: &Worker) -> u32 {
-    QUIET_ROUNDS.max(worker.state.settings().hz().saturating_add(1))
+    let rounds = rounds_per_second(worker.state.settings(), worker.sessions.slots());
+    QUIET_ROUNDS.max(rounds.saturating_add(1))
 }
 
 /// When the first client can have been idle for too long.
@@ -214,6 +225,41 @@ fn has_deadlines(worker: &Worker) -> bool {
     (0..keyspace.databases()).any(|database| keyspace.deadline_count(database) > 0)
 }
 
-fn period_ns(settings: &Settings) -> u64 {
-    1_000_000_000 / u64::from(settings.hz().max(1))
+/// `hz`, or with `dynamic-hz` as many times that as keep the clients to be looked at in a round few.
+fn rounds_per_second(settings: &Settings, clients: usize) -> u32 {
+    let mut rounds = settings.hz().max(1);
+    if settings.flag(ParameterId::DynamicHz) {
+        while clients > CLIENTS_PER_ROUND * rounds as usize && rounds < HZ_MAX {
+            rounds = (rounds * 2).min(HZ_MAX);
+        }
+    }
+    rounds
+}
+
+fn period_ns(rounds_per_second: u32) -> u64 {
+    1_000_000_000 / u64::from(rounds_per_second.max(1))
+}
+
+#[cfg(test)]
+mod tests {
+    use weft_engine::config::{Config, Facts};
+
+    use super::*;
+
+    #[test]
+    fn many_clients_are_looked_at_in_more_rounds() {
+        let mut config = Config::new(Facts { usable_cpus: 1 });
+        let rounds = |config: &Config, clients| rounds_per_second(config.settings(), clients);
+        for (clients, expected) in [
+            (0, 10),
+            (2000, 10),
+            (2001, 20),
+            (10_000, 80),
+            (1_000_000, 500),
+        ] {
+            assert_eq!(rounds(&config, clients), expected, "{clients} clients");
+        }
+        config.set(&[b"dynamic-hz", b"no"], false).unwrap();
+        assert_eq!(rounds(&config, 1_000_000), 10);
+    }
 }

@@ -6,7 +6,7 @@
 use std::fmt;
 use std::path::Path;
 
-use weft_engine::config::Settings;
+use weft_engine::config::{ParameterId, Settings};
 use weft_reactor::{
     BindError, Driver, Listener, ListenerId, TcpOptions, UnixListenError, bind_tcp, bind_unix,
 };
@@ -20,7 +20,7 @@ pub struct TcpPlan {
     pub addresses: Vec<String>,
     /// 0: nowhere.
     pub port: u16,
-    /// The `tcp-backlog` and `tcp-keepalive` parameters.
+    /// The `tcp-backlog`, `tcp-keepalive`, `socket-mark-id` and `mptcp` parameters.
     pub options: TcpOptions,
 }
 
@@ -38,6 +38,8 @@ impl TcpPlan {
         let options = TcpOptions {
             backlog: i32::try_from(settings.tcp_backlog()).unwrap_or(i32::MAX),
             keepalive_s: settings.tcp_keepalive_seconds(),
+            mark: settings.socket_mark_id(),
+            multipath: settings.flag(ParameterId::Mptcp),
         };
         Self {
             addresses: addresses.collect(),
@@ -67,20 +69,35 @@ impl TcpPlan {
     }
 }
 
-/// Listens on the Unix socket, as the parameters `unixsocket` and `unixsocketperm` say.
+/// Listens on the Unix socket, as the parameters `unixsocket`, `unixsocketperm` and `unixsocketgroup` say.
 ///
 /// # Errors
 /// The reason, as the log should have it.
-pub fn open_unix(path: &Path, permissions: Option<u32>, backlog: i32) -> Result<Listener, String> {
-    bind_unix(path, permissions, backlog).map_err(|error| match error {
+pub fn open_unix(
+    path: &Path,
+    permissions: Option<u32>,
+    group: Option<&[u8]>,
+    backlog: i32,
+) -> Result<Listener, String> {
+    let failed = |reason: &dyn fmt::Display| format!("Failed opening Unix socket: {reason}");
+    let group = match group.map(String::from_utf8_lossy) {
+        None => None,
+        Some(name) => match weft_os::process::group_id(&name) {
+            None => return Err(failed(&format_args!("there is no group {name}"))),
+            found => found,
+        },
+    };
+    let listener = bind_unix(path, permissions, backlog).map_err(|error| match error {
         UnixListenError::System { step, cause, .. } => {
-            format!(
-                "Failed opening Unix socket: {step}: {}",
-                system_text(&cause)
-            )
+            failed(&format_args!("{step}: {}", system_text(&cause)))
         }
-        other => format!("Failed opening Unix socket: {other}"),
-    })
+        other => failed(&other),
+    })?;
+    if let Some(group) = group {
+        std::os::unix::fs::chown(path, None, Some(group))
+            .map_err(|error| failed(&format_args!("chown: {}", system_text(&error))))?;
+    }
+    Ok(listener)
 }
 
 /// The TCP sockets a driver listens on.
@@ -226,6 +243,8 @@ mod tests {
         let options = TcpOptions {
             backlog: 16,
             keepalive_s: 300,
+            mark: 0,
+            multipath: false,
         };
         TcpPlan {
             addresses: addresses.iter().map(ToString::to_string).collect(),
@@ -305,15 +324,21 @@ mod tests {
     fn a_unix_socket_that_is_in_use_is_not_taken() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("socket");
-        let first = open_unix(&path, Some(0o700), 16).unwrap();
-        let text = open_unix(&path, None, 16).unwrap_err();
+        let first = open_unix(&path, Some(0o700), None, 16).unwrap();
+        let text = open_unix(&path, None, None, 16).unwrap_err();
         assert!(
             text.starts_with("Failed opening Unix socket: ") && text.contains("listening"),
             "{text}"
         );
         drop(first);
         assert!(!path.exists());
-        let text = open_unix(Path::new("/nonexistent/socket"), None, 16).unwrap_err();
+        let text = open_unix(&path, None, Some(b"no such group"), 16).unwrap_err();
+        assert_eq!(
+            text,
+            "Failed opening Unix socket: there is no group no such group"
+        );
+        assert!(!path.exists());
+        let text = open_unix(Path::new("/nonexistent/socket"), None, None, 16).unwrap_err();
         assert_eq!(
             text,
             "Failed opening Unix socket: bind: No such file or directory"

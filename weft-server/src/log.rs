@@ -1,5 +1,5 @@
-//! The server's log, in the format that tools which read Redis's log expect:
-//! `PID:ROLE dd Mon yyyy hh:mm:ss.mmm LEVEL message`, local time.
+//! The server's log, by default in the format that tools which read Redis's log expect:
+//! `PID:ROLE dd Mon yyyy hh:mm:ss.mmm LEVEL message`, local time; with `log-format` as Valkey's pairs or JSON.
 //!
 //! Owns the level, the destination and the form of a line. A log file is opened anew for every line, so that it can be
 //! rotated by renaming it; a line that cannot be written is lost, never waited for or retried.
@@ -9,12 +9,10 @@ use std::fs::OpenOptions;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use jiff::Timestamp;
-use jiff::civil::DateTime;
-use jiff::tz::TimeZone;
-use weft_engine::config::LogLevel;
+use jiff::{Timestamp, ZonedDateTime};
+use weft_engine::config::{LogFormat, LogLevel, LogTimestamp};
 
 use crate::syslog::Syslog;
 
@@ -53,6 +51,15 @@ impl Level {
             Self::Warning | Self::Nothing => '#',
         }
     }
+
+    const fn word(self) -> &'static str {
+        match self {
+            Self::Debug => "debug",
+            Self::Verbose => "info",
+            Self::Notice => "notice",
+            Self::Warning | Self::Nothing => "warning",
+        }
+    }
 }
 
 impl From<LogLevel> for Level {
@@ -78,6 +85,14 @@ struct Destination {
     /// None: standard output.
     file: Option<PathBuf>,
     syslog: Option<Syslog>,
+    form: Form,
+}
+
+/// What a line looks like.
+#[derive(Clone, Copy)]
+struct Form {
+    layout: LogFormat,
+    time: LogTimestamp,
 }
 
 impl Log {
@@ -89,6 +104,10 @@ impl Log {
             destination: Mutex::new(Destination {
                 file: None,
                 syslog: None,
+                form: Form {
+                    layout: LogFormat::Legacy,
+                    time: LogTimestamp::Legacy,
+                },
             }),
         }
     }
@@ -103,12 +122,21 @@ impl Log {
         if let Some(path) = &file {
             open(path)?;
         }
-        let mut destination = self
-            .destination
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        *destination = Destination { file, syslog };
+        let mut destination = self.lock();
+        destination.file = file;
+        destination.syslog = syslog;
         Ok(())
+    }
+
+    /// Lines look like this from now on.
+    pub fn set_form(&self, layout: LogFormat, time: LogTimestamp) {
+        self.lock().form = Form { layout, time };
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Destination> {
+        self.destination
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Shows lines of this level and above from now on.
@@ -141,7 +169,7 @@ impl Log {
         self.line(Level::Warning, message);
     }
 
-    /// What a signal brought about: without a time and whatever the level, as Redis has it.
+    /// What a signal brought about: without a time and whatever the level and form, as Redis has it.
     pub fn signal(&self, message: impl Display) {
         let seconds = Timestamp::now().as_second();
         let message = message.to_string();
@@ -149,42 +177,34 @@ impl Log {
             "{}:signal-handler ({seconds}) {message}\n",
             std::process::id()
         );
-        self.write(Level::Notice, &line, &message);
+        self.lock().write(Level::Notice, &line, &message);
     }
 
     /// Text without the parts of a line before the message.
     pub fn plain(&self, text: &str) {
         if self.shows(Level::Notice) {
-            self.write(Level::Notice, text, text);
+            self.lock().write(Level::Notice, text, text);
         }
     }
 
     fn line(&self, level: Level, message: impl Display) {
         if self.shows(level) {
-            let role = if self.serving.load(Ordering::Relaxed) {
-                'M'
-            } else {
-                'C'
-            };
-            let time = local_time(TimeZone::system().to_datetime(Timestamp::now()));
-            let (process, mark) = (std::process::id(), level.mark());
+            let serving = self.serving.load(Ordering::Relaxed);
             let message = message.to_string();
-            self.write(
-                level,
-                &format!("{process}:{role} {time} {mark} {message}\n"),
-                &message,
-            );
+            // One line at a time: the destination stays locked until it is out, and times come in order.
+            let destination = self.lock();
+            let line = destination
+                .form
+                .line(level, serving, &ZonedDateTime::now(), &message);
+            destination.write(level, &line, &message);
         }
     }
+}
 
+impl Destination {
     /// The system's log gets the message alone: it has its own way of saying who and when.
     fn write(&self, level: Level, line: &str, message: &str) {
-        // One line at a time: the destination stays locked until it is out.
-        let destination = self
-            .destination
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        let _ = match &destination.file {
+        let _ = match &self.file {
             Some(path) => open(path).and_then(|mut file| file.write_all(line.as_bytes())),
             None => {
                 let mut output = io::stdout().lock();
@@ -193,17 +213,63 @@ impl Log {
                     .and_then(|()| output.flush())
             }
         };
-        if let Some(syslog) = &destination.syslog {
+        if let Some(syslog) = &self.syslog {
             syslog.send(level, message);
         }
     }
+}
+
+impl Form {
+    fn line(self, level: Level, serving: bool, now: &ZonedDateTime, message: &str) -> String {
+        let process = std::process::id();
+        let time = self.time(now);
+        match self.layout {
+            LogFormat::Legacy => {
+                let role = if serving { 'M' } else { 'C' };
+                format!("{process}:{role} {time} {} {message}\n", level.mark())
+            }
+            LogFormat::Logfmt => format!(
+                "pid={process} role=primary timestamp=\"{time}\" level={} message=\"{}\"\n",
+                level.word(),
+                escaped(message)
+            ),
+            LogFormat::Json => format!(
+                "{{\"pid\":{process},\"role\":\"primary\",\"timestamp\":\"{time}\",\"level\":\"{}\",\"message\":\"{}\"}}\n",
+                level.word(),
+                escaped(message)
+            ),
+        }
+    }
+
+    fn time(self, now: &ZonedDateTime) -> String {
+        match self.time {
+            LogTimestamp::Legacy => local_time(now),
+            LogTimestamp::Iso8601 => now.strftime("%Y-%m-%dT%H:%M:%S%.3f%:z").to_string(),
+            LogTimestamp::Milliseconds => now.timestamp().as_millisecond().to_string(),
+        }
+    }
+}
+
+/// For between quotes, as JSON has it.
+fn escaped(message: &str) -> String {
+    let mut text = String::with_capacity(message.len());
+    for letter in message.chars() {
+        match letter {
+            '"' | '\\' => text.extend(['\\', letter]),
+            '\n' => text += "\\n",
+            '\t' => text += "\\t",
+            letter if letter < ' ' => text += &format!("\\u{:04x}", u32::from(letter)),
+            letter => text.push(letter),
+        }
+    }
+    text
 }
 
 fn open(path: &Path) -> io::Result<std::fs::File> {
     OpenOptions::new().append(true).create(true).open(path)
 }
 
-fn local_time(now: DateTime) -> String {
+fn local_time(now: &ZonedDateTime) -> String {
     const MONTHS: [&str; 12] = [
         "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
     ];
@@ -225,7 +291,15 @@ pub fn system_text(error: &io::Error) -> String {
 
 #[cfg(test)]
 mod tests {
+    use jiff::tz::{Offset, TimeZone};
+
     use super::*;
+
+    fn moment() -> ZonedDateTime {
+        let zone = TimeZone::fixed(Offset::from_seconds(19_800).unwrap());
+        let moment: jiff::civil::DateTime = "2026-03-05T04:06:07.089".parse().unwrap();
+        moment.to_zoned_datetime(zone).unwrap()
+    }
 
     fn written(log: &Log, write: impl FnOnce(&Log)) -> String {
         let folder = tempfile::tempdir().unwrap();
@@ -237,8 +311,38 @@ mod tests {
 
     #[test]
     fn times_have_fixed_widths_and_english_months() {
-        let moment: DateTime = "2026-03-05T04:06:07.089".parse().unwrap();
-        assert_eq!(local_time(moment), "05 Mar 2026 04:06:07.089");
+        assert_eq!(local_time(&moment()), "05 Mar 2026 04:06:07.089");
+    }
+
+    #[test]
+    fn every_layout_and_time_reads_as_valkey_s() {
+        let line = |layout, time, message| {
+            let form = Form { layout, time };
+            form.line(Level::Verbose, true, &moment(), message)
+        };
+        let id = std::process::id();
+        for (time, shown) in [
+            (LogTimestamp::Legacy, "05 Mar 2026 04:06:07.089"),
+            (LogTimestamp::Iso8601, "2026-03-05T04:06:07.089+05:30"),
+            (LogTimestamp::Milliseconds, "1772663767089"),
+        ] {
+            assert_eq!(
+                line(LogFormat::Legacy, time, "a \"b\""),
+                format!("{id}:M {shown} - a \"b\"\n")
+            );
+            assert_eq!(
+                line(LogFormat::Logfmt, time, "a \"b\""),
+                format!(
+                    "pid={id} role=primary timestamp=\"{shown}\" level=info message=\"a \\\"b\\\"\"\n"
+                )
+            );
+            assert_eq!(
+                line(LogFormat::Json, time, "a\n\\\u{1}é"),
+                format!(
+                    "{{\"pid\":{id},\"role\":\"primary\",\"timestamp\":\"{shown}\",\"level\":\"info\",\"message\":\"a\\n\\\\\\u0001é\"}}\n"
+                )
+            );
+        }
     }
 
     #[test]

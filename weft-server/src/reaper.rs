@@ -5,11 +5,12 @@
 
 use std::io;
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
+use std::sync::mpsc::{Receiver, SyncSender, TrySendError, channel, sync_channel};
 use std::thread;
 
 use weft_engine::action::Waste;
 use weft_engine::engine::Engine;
+use weft_os::cpu_list::CpuList;
 
 use crate::allocator;
 
@@ -30,15 +31,27 @@ enum Task {
 }
 
 impl Reaper {
-    /// Starts the thread. It ends when all ways to it are gone.
+    /// Starts the thread, on these processors if any are named. It ends when all ways to it are gone.
     ///
     /// # Errors
-    /// Those of starting a thread.
-    pub fn start() -> io::Result<Self> {
+    /// Those of starting a thread, and of finding the processors.
+    pub fn start(processors: Option<CpuList>) -> io::Result<Self> {
         let (sender, receiver) = sync_channel(QUEUE_LENGTH);
+        let (ready, begun) = channel();
         thread::Builder::new()
             .name("weft-reaper".into())
-            .spawn(move || work(&receiver))?;
+            .spawn(move || {
+                let tied = processors.map_or(Ok(()), |list| list.pin_thread());
+                if ready.send(tied).is_ok() {
+                    work(&receiver);
+                }
+            })?;
+        begun.recv().map_err(io::Error::other)?.map_err(|error| {
+            io::Error::new(
+                error.kind(),
+                format!("bio-cpulist: this machine has none of them: {error}"),
+            )
+        })?;
         Ok(Self(sender))
     }
 

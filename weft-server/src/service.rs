@@ -47,6 +47,15 @@ impl Supervisor {
         }
     }
 
+    /// The environment variable for lack of which a service manager that was named is not told anything.
+    pub fn missed(&self, parameter: Supervised) -> Option<&'static str> {
+        match (self, parameter) {
+            (Self::None, Supervised::Systemd) => Some("NOTIFY_SOCKET"),
+            (Self::None, Supervised::Upstart) => Some("UPSTART_JOB"),
+            _ => None,
+        }
+    }
+
     /// Clients can connect from now on.
     pub fn ready(&self) {
         match self {
@@ -178,6 +187,12 @@ mod tests {
             Supervisor::decide(Supervised::Systemd, None, true),
             Supervisor::None
         );
+        assert_eq!(
+            Supervisor::None.missed(Supervised::Systemd),
+            Some("NOTIFY_SOCKET")
+        );
+        assert_eq!(Supervisor::None.missed(Supervised::Auto), None);
+        assert_eq!(systemd().missed(Supervised::Systemd), None);
         assert_eq!(
             Supervisor::decide(Supervised::Upstart, socket(), true),
             Supervisor::Upstart

@@ -1,4 +1,5 @@
-//! Signals: SIGTERM and SIGINT ask for an orderly end, SIGHUP means nothing.
+//! Signals: SIGTERM and SIGINT ask for an orderly end, as `shutdown-on-sigterm` and `shutdown-on-sigint` say; SIGHUP means
+//! nothing.
 //!
 //! Signals arrive in a thread of their own, where anything may be done. SIGPIPE needs no care: Rust programs ignore it.
 
@@ -11,6 +12,8 @@ use std::thread;
 
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
+use weft_engine::config::ParameterId;
+use weft_engine::engine::Engine;
 
 use crate::log::Log;
 use crate::messages::ToMain;
@@ -19,7 +22,7 @@ use crate::messages::ToMain;
 ///
 /// # Errors
 /// Those of installing handlers and of starting a thread.
-pub fn watch(log: Arc<Log>, main: Sender<ToMain>) -> io::Result<()> {
+pub fn watch(log: Arc<Log>, engine: Arc<Engine>, main: Sender<ToMain>) -> io::Result<()> {
     // A flag nobody reads: the handler only keeps the signal from ending the process.
     signal_hook::flag::register(SIGHUP, Arc::new(AtomicBool::new(false)))?;
     let mut signals = Signals::new([SIGTERM, SIGINT])?;
@@ -30,13 +33,21 @@ pub fn watch(log: Arc<Log>, main: Sender<ToMain>) -> io::Result<()> {
                 log.signal("You insist... exiting now.");
                 process::exit(1);
             }
-            asked = true;
-            let name = if signal == SIGINT {
-                "SIGINT"
+            let (name, parameter) = if signal == SIGINT {
+                ("SIGINT", ParameterId::ShutdownOnSigint)
             } else {
-                "SIGTERM"
+                ("SIGTERM", ParameterId::ShutdownOnSigterm)
             };
             log.signal(format_args!("Received {name} scheduling shutdown..."));
+            if engine.config().settings().saves_at_signal(parameter) {
+                // As SHUTDOWN SAVE: who asks for that does not want to lose anything.
+                log.warning(format_args!(
+                    "{} asks to save first, which is not available yet: the server goes on. SHUTDOWN NOSAVE ends it.",
+                    parameter.name()
+                ));
+                continue;
+            }
+            asked = true;
             let _ = main.send(ToMain::Shutdown);
         }
     };

@@ -3,7 +3,6 @@
 //! Owns the order of steps: everything that can fail because of the configuration or the machine comes before the first
 //! thread, and the log says why. The main thread then waits for the reason to end.
 
-use std::backtrace::Backtrace;
 use std::ffi::{OsStr, OsString};
 use std::io::{self, IsTerminal};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -14,18 +13,20 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use rustix::rand::{GetRandomFlags, getrandom};
 use weft_engine::clock::Clock;
-use weft_engine::config::{CommandLine, Config, Invocation, ParameterId, Settings, usage};
+use weft_engine::config::{
+    CommandLine, Config, Invocation, LogFormat, ParameterId, Program, Settings, usage,
+};
 use weft_engine::engine::{Engine, Identity, Parts};
-use weft_engine::identity::WEFT_VERSION;
 use weft_os::cpu_list::CpuList;
 use weft_reactor::{Driver, DriverOptions, EpollDriver, Listener, Mailbox, Waker};
 
 use crate::acceptor::Acceptor;
 use crate::admission::Admission;
+use crate::appearance::Appearance;
 use crate::clock::SystemClock;
 use crate::configuration::{self, Failure, Loaded};
+use crate::crash::Crash;
 use crate::crew::{Crew, WorkerHandle};
 use crate::host::ServerHost;
 use crate::io_driver::{IoDriver, Job};
@@ -36,7 +37,7 @@ use crate::reaper::Reaper;
 use crate::service::{self, PidFile, Supervisor};
 use crate::shared::Shared;
 use crate::worker::Worker;
-use crate::{advice, allocator, banner, check_system, descriptor_limit, signals};
+use crate::{advice, allocator, banner, chance, check_system, descriptor_limit, signals};
 
 /// The acceptor's driver moves no bytes.
 const ACCEPTOR_DRIVER: DriverOptions = DriverOptions {
@@ -59,13 +60,14 @@ pub fn run(arguments: Vec<OsString>) -> ExitCode {
         .skip(1)
         .map(|argument| argument.clone().into_vec())
         .collect();
+    let program = Program::of(&weft_os::process::invoked_name(arguments.first()));
+    if let Program::Other(reason) = program {
+        eprintln!("{reason}");
+        return ExitCode::FAILURE;
+    }
     match Invocation::parse(&options) {
         Invocation::Version => {
-            println!(
-                "Weft server v={WEFT_VERSION} malloc={} bits={}",
-                allocator::name(),
-                usize::BITS
-            );
+            println!("{}", program.version(&allocator::name()));
             ExitCode::SUCCESS
         }
         Invocation::Help => {
@@ -115,24 +117,14 @@ fn serve(arguments: &[OsString], command_line: &CommandLine) -> Result<(), Stop>
             });
     }
     banner::starting(&log, arguments.len() > 1);
-    end_on_panic(&log);
+    let crash = Crash::watch(&log, loaded.config.settings());
     log.set_serving();
-    let server = Server::open(loaded, in_background, &log)?;
+    let program = arguments
+        .first()
+        .map_or(OsStr::new("weft-server"), OsString::as_os_str);
+    let appearance = Appearance::new(program, loaded.file.as_deref());
+    let server = Server::open(loaded, in_background, crash, appearance, &log)?;
     server.run()
-}
-
-/// A thread that panics leaves nothing that could be relied on: the log says why, and the process ends.
-fn end_on_panic(log: &Arc<Log>) {
-    let log = Arc::clone(log);
-    std::panic::set_hook(Box::new(move |panic| {
-        let thread = thread::current();
-        log.warning(format_args!(
-            "Thread {}: {panic}\n{}",
-            thread.name().unwrap_or("unnamed"),
-            Backtrace::force_capture()
-        ));
-        std::process::abort();
-    }));
 }
 
 /// Everything that a running server is made of, before its threads run.
@@ -146,11 +138,20 @@ struct Server {
     pid_file: Option<PidFile>,
     supervisor: Supervisor,
     io_driver: IoDriver,
+    background_cpus: Option<CpuList>,
+    crash: Arc<Crash>,
+    appearance: Appearance,
 }
 
 impl Server {
     /// Takes what the configuration names: descriptors, sockets, the pidfile.
-    fn open(loaded: Loaded, in_background: bool, log: &Arc<Log>) -> Result<Self, Stop> {
+    fn open(
+        loaded: Loaded,
+        in_background: bool,
+        crash: Arc<Crash>,
+        appearance: Appearance,
+        log: &Arc<Log>,
+    ) -> Result<Self, Stop> {
         let Loaded {
             mut config,
             file,
@@ -159,6 +160,7 @@ impl Server {
         } = loaded;
         fit_clients(&mut config, log)?;
         tie_to_processors(&mut config, log)?;
+        let background_cpus = background_cpus(&config, log)?;
         let io_driver = IoDriver::choose(config.settings().io_driver(), log)
             .map_err(|reason| stop_at(&config, ParameterId::IoDriver, reason, log))?;
         let settings = Arc::clone(config.settings());
@@ -166,8 +168,13 @@ impl Server {
             || settings.logfile().is_none()
                 && !settings.flag(ParameterId::SyslogEnabled)
                 && io::stdout().is_terminal();
-        banner::running(log, settings.port(), picture);
+        banner::running(
+            log,
+            settings.port(),
+            picture && settings.log_format() == LogFormat::Legacy,
+        );
         advice::give(&settings, log);
+        allocator::work_in_background(settings.flag(ParameterId::JemallocBgThread));
         let plan = TcpPlan::of(&settings);
         let tcp = plan.open(log).map_err(|error| {
             log.warning(listeners::Failure(&error));
@@ -187,6 +194,9 @@ impl Server {
             config.settle(ParameterId::Pidfile, PIDFILE_DEFAULT.as_bytes());
         }
         let pid_file = write_pid_file(config.settings(), log);
+        appearance.show_title(config.settings());
+        // The log says why; a server with another score serves all the same.
+        let _ = appearance.take_score(config.settings(), log);
         Ok(Self {
             log: Arc::clone(log),
             config,
@@ -197,6 +207,9 @@ impl Server {
             pid_file,
             supervisor,
             io_driver,
+            background_cpus,
+            crash,
+            appearance,
         })
     }
 
@@ -226,13 +239,16 @@ impl Server {
             pid_file,
             supervisor,
             io_driver,
+            background_cpus,
+            crash,
+            appearance,
         } = self;
         let (has_tcp, has_unix) = (!tcp.is_empty(), unix.is_some());
         let without_effect = config.without_effect();
         let (main, reasons) = channel();
         let accepting = Driven::start("weft-acceptor".into(), ACCEPTOR_DRIVER, &main)?;
         let (acceptor, acceptor_inbox) = Mailbox::new(accepting.waker.clone());
-        let reaper = Reaper::start()?;
+        let reaper = Reaper::start(background_cpus)?;
         let threads = config.settings().io_threads();
         let usable = weft_os::cpu::usable_count();
         let crew = Arc::new(Crew::new(threads, usable));
@@ -243,15 +259,18 @@ impl Server {
             Arc::clone(&crew),
             main.clone(),
             io_driver.name(),
+            crash,
+            appearance,
         );
+        let hash_seeds = chance::hash_seeds(config.settings().text(ParameterId::HashSeed))?;
         let engine = Arc::new(Engine::new(Parts {
             config,
             host: Box::new(host),
             observer: None,
             workers: threads.min(usable),
-            hash_seeds: random()?.map(u64::from_ne_bytes),
+            hash_seeds,
             identity: Identity {
-                run_id: run_id()?,
+                run_id: chance::run_id()?,
                 started_ms: SystemClock.unix_ms(),
                 config_file,
             },
@@ -266,7 +285,7 @@ impl Server {
             crew,
             main: main.clone(),
         });
-        signals::watch(Arc::clone(&log), main)?;
+        signals::watch(Arc::clone(&log), Arc::clone(&shared.engine), main)?;
         log.notice("Server initialized");
         log.notice(format_args!(
             "Serving with {} on up to {} workers",
@@ -353,7 +372,7 @@ impl Foreman {
     fn start_workers(&self, count: usize) -> io::Result<()> {
         while self.shared.crew.started() < count {
             let id = self.shared.crew.started();
-            let [seed] = random()?.map(u64::from_ne_bytes);
+            let seed = chance::seed()?;
             let (ready, handle) = channel();
             let duty = Duty {
                 shared: Arc::clone(&self.shared),
@@ -528,6 +547,14 @@ fn tie_to_processors(config: &mut Config, log: &Log) -> Result<(), Stop> {
     Ok(())
 }
 
+/// The processors of `bio-cpulist`.
+fn background_cpus(config: &Config, log: &Log) -> Result<Option<CpuList>, Stop> {
+    let text = config.settings().bio_cpulist();
+    let list = text.map(|text| CpuList::parse(&String::from_utf8_lossy(text)));
+    list.transpose()
+        .map_err(|reason| stop_at(config, ParameterId::BioCpulist, reason, log))
+}
+
 fn open_unix(settings: &Settings, plan: &TcpPlan, log: &Log) -> Result<Option<Listener>, Stop> {
     let Some(path) = settings.unixsocket() else {
         return Ok(None);
@@ -536,6 +563,7 @@ fn open_unix(settings: &Settings, plan: &TcpPlan, log: &Log) -> Result<Option<Li
     match listeners::open_unix(
         Path::new(OsStr::from_bytes(path)),
         permissions,
+        settings.unixsocketgroup(),
         plan.options.backlog,
     ) {
         Ok(listener) => Ok(Some(listener)),
@@ -557,27 +585,4 @@ fn write_pid_file(settings: &Settings, log: &Log) -> Option<PidFile> {
             ))
         })
         .ok()
-}
-
-/// 40 hexadecimal digits.
-fn run_id() -> io::Result<String> {
-    let bytes: [[u8; 20]; 1] = random()?;
-    Ok(bytes
-        .concat()
-        .iter()
-        .map(|byte| format!("{byte:02x}"))
-        .collect())
-}
-
-/// Bytes nobody can guess. The kernel hands out this few in one piece.
-fn random<const LENGTH: usize, const COUNT: usize>() -> io::Result<[[u8; LENGTH]; COUNT]> {
-    let mut parts = [[0; LENGTH]; COUNT];
-    for part in &mut parts {
-        let count = getrandom(&mut part[..], GetRandomFlags::empty())?;
-        debug_assert_eq!(
-            count, LENGTH,
-            "the kernel splits no request of up to 256 bytes"
-        );
-    }
-    Ok(parts)
 }

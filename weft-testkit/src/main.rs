@@ -58,7 +58,7 @@ weft-testkit COMMAND [OPTIONS]
   command-docs            COMMAND INFO and COMMAND DOCS of every command that the server has, against the reference
   clients [NAME ...]      the command-line tools and client libraries against the server; those whose names begin so
       --strict              a client that could not be had is a failure
-  pages [--check]         write the pages under docs/ that are made from tables, or check that they are up to date
+  pages [--check]         write the pages and the sample file that are made from tables, or check that they are up to date
   histories               what many connections see at once, and whether an order of their operations explains it
       --seconds N           no episode begins later (20); --episodes N: so many at most
       --connections N       (50)
@@ -420,11 +420,14 @@ fn run_throughput(arguments: &Arguments) -> Result<bool, KitError> {
 
 /// Pages made from tables: path and text.
 fn pages() -> Vec<(PathBuf, String)> {
-    let docs = folder::workspace().join("docs");
-    vec![(
-        docs.join("configuration.md"),
-        weft_engine::config::reference_page(),
-    )]
+    let root = folder::workspace();
+    vec![
+        (
+            root.join("docs").join("configuration.md"),
+            weft_engine::config::reference_page(),
+        ),
+        (root.join("weft.conf"), weft_engine::config::sample_file()),
+    ]
 }
 
 fn run_pages(arguments: &Arguments) -> Result<bool, KitError> {

@@ -5,6 +5,7 @@
 
 #![forbid(unsafe_code)]
 
+mod deb;
 mod report;
 mod stage;
 mod tasks;
@@ -18,7 +19,9 @@ cargo xtask TASK
   ci                 everything that CI runs: format, tidy, lints, build, unit tests, cases, differential runs, histories, clients
   test               build and all tests, with what can be had on this machine
   tidy               layering, names, headers, unsafe, stale pages
-  pages              write the pages under docs/ that are made from tables
+  pages              write the pages and the sample file that are made from tables
+  deb                build a Debian package of the server and the benchmark, under target/debian
+  links FOLDER       make links there that call the programs redis-server, redis-benchmark and memtier_benchmark
   bench [NAME]       the crates' benchmarks, then throughput against the reference
   soak [MINUTES]     differential runs and concurrent histories with ever new seeds, then the fuzz targets, for so long each (10)
 ";
@@ -31,6 +34,8 @@ fn main() -> ExitCode {
         ["test"] => tasks::test(),
         ["tidy"] => tasks::tidy_alone(),
         ["pages"] => tasks::pages(),
+        ["deb"] => tasks::deb(),
+        ["links", folder] => tasks::links(folder),
         ["bench", names @ ..] => tasks::bench(names),
         ["soak"] => tasks::soak(10),
         ["soak", minutes] if minutes.parse::<u64>().is_ok() => {

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Instant;
 
+use crate::deb;
 use crate::report::Report;
 use crate::stage::{self, Counts, Outcome};
 use crate::tidy;
@@ -265,6 +266,49 @@ fn kit_after_build(profile: &str, arguments: &[&str]) -> bool {
     ];
     stage::run("build", &mut cargo(&build)).succeeded
         && stage::run("kit", &mut kit_of(profile, arguments)).succeeded
+}
+
+/// Builds what is shipped, and says whether that worked.
+fn build_release() -> bool {
+    let build = [
+        "build",
+        "--release",
+        "--quiet",
+        "-p",
+        "weft-server",
+        "-p",
+        "weft-bench",
+    ];
+    stage::run("build", &mut cargo(&build)).succeeded
+}
+
+pub(crate) fn deb() -> bool {
+    if !build_release() {
+        return false;
+    }
+    match deb::package(&root(), &target().join("release"), &target().join("debian")) {
+        Ok(package) => {
+            println!("{}", package.display());
+            true
+        }
+        Err(error) => {
+            println!("deb: {error}");
+            false
+        }
+    }
+}
+
+pub(crate) fn links(folder: &str) -> bool {
+    if !build_release() {
+        return false;
+    }
+    match deb::links(Path::new(folder), &target().join("release")) {
+        Ok(()) => true,
+        Err(error) => {
+            println!("{folder}: {error}");
+            false
+        }
+    }
 }
 
 pub(crate) fn bench(names: &[&str]) -> bool {

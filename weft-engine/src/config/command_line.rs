@@ -4,11 +4,12 @@
 //! file and knows no parameter except `save`, whose option may stand without a value.
 
 use super::syntax::quote;
+use crate::identity::{REDIS_VERSION, WEFT_VERSION};
 
 /// What the command line asks for.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Invocation {
-    /// `-v`, `--version`: print the version and leave.
+    /// `-v`, `--version`: print [`Program::version`] and leave.
     Version,
     /// `-h`, `--help`: print [`usage`] and leave.
     Help,
@@ -29,6 +30,45 @@ pub struct CommandLine {
     pub stdin: bool,
     /// One configuration line per option, without line ends.
     pub options: Vec<Vec<u8>>,
+}
+
+/// Under which name the program was started: a link may call it like the program it stands in for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Program {
+    /// The server, under its own or any other name.
+    Server,
+    /// The server as `redis-server`.
+    RedisServer,
+    /// A program of Redis's that this one is not; the text says so.
+    Other(&'static str),
+}
+
+impl Program {
+    /// By the last part of the name it was started under.
+    pub fn of(name: &str) -> Program {
+        match name {
+            "redis-server" => Program::RedisServer,
+            "redis-sentinel" => Program::Other(
+                "redis-sentinel is not available here: this program is a server; watch it with the redis-sentinel of Redis",
+            ),
+            "redis-check-rdb" | "redis-check-aof" => Program::Other(
+                "this program is a server and checks no files; there are no data files to check yet",
+            ),
+            _ => Program::Server,
+        }
+    }
+
+    /// The line of `--version`. As `redis-server` it is the one that installers and test tools take the version of Redis
+    /// from. `allocator` is the allocator's name and version.
+    pub fn version(self, allocator: &str) -> String {
+        let bits = usize::BITS;
+        match self {
+            Program::RedisServer => format!(
+                "Redis server v={REDIS_VERSION} sha=00000000:0 malloc={allocator} bits={bits} build=weft-{WEFT_VERSION}"
+            ),
+            _ => format!("Weft server v={WEFT_VERSION} malloc={allocator} bits={bits}"),
+        }
+    }
 }
 
 impl Invocation {

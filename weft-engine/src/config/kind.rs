@@ -44,10 +44,12 @@ pub enum Kind {
     ShutdownFlags,
     /// Letters of [`EVENT_CLASSES`].
     KeyspaceEvents,
-    /// Any bytes.
+    /// Any bytes up to the first zero byte.
     Text,
-    /// Any bytes; empty means absent.
+    /// The same; empty means absent.
     NullableText,
+    /// Any bytes, zero bytes too; empty means absent.
+    Secret,
     /// A name without directory.
     FileName {
         /// Error text for the empty name, if that is refused.
@@ -134,11 +136,14 @@ pub(super) const fn choice_also(
 /// Words of `shutdown-on-sigint` and `shutdown-on-sigterm`, with their bits; `default` is no bit.
 pub const SHUTDOWN_FLAGS: &[(&str, u32)] = &[
     ("default", 0),
-    ("save", 1),
+    ("save", SHUTDOWN_SAVE),
     ("nosave", 2),
     ("now", 4),
-    ("force", 8),
+    ("force", SHUTDOWN_FORCE),
 ];
+
+pub(super) const SHUTDOWN_SAVE: u32 = 1;
+pub(super) const SHUTDOWN_FORCE: u32 = 8;
 
 /// Flags that only Valkey knows: accepted and kept, not listed.
 pub(super) const FOREIGN_SHUTDOWN_FLAGS: &[(&str, u32)] = &[("safe", 16), ("failover", 32)];

@@ -8,18 +8,21 @@
 #![forbid(unsafe_code)]
 
 mod command_line;
+mod default_user;
 mod kind;
 mod load;
 mod number;
 mod parse;
 mod reference;
 mod rewrite;
+mod sample;
 mod settings;
 mod show;
 mod syntax;
 mod table;
 #[cfg(test)]
 mod tests;
+mod title;
 
 use std::collections::HashMap;
 use std::fmt;
@@ -27,7 +30,8 @@ use std::sync::{Arc, LazyLock};
 
 use weft_data::glob;
 
-pub use command_line::{CommandLine, Invocation, usage};
+pub use command_line::{CommandLine, Invocation, Program, usage};
+use default_user::DefaultUser;
 pub use kind::{
     EVENT_CLASSES, EVENTS_ALL, Kind, OUTPUT_CLASSES, OutputLimit, SHUTDOWN_FLAGS, SavePoint, Unit,
     Value,
@@ -36,8 +40,10 @@ pub use load::{ConfigurationFiles, Directive, Origin, Source, StartError, direct
 use parse::Door;
 pub use parse::Reason;
 pub use reference::{reference_is_current, reference_page};
-pub use settings::{IoDriver, LogLevel, Permission, Settings, Supervisor};
+pub use sample::sample_file;
+pub use settings::{IoDriver, LogFormat, LogLevel, LogTimestamp, Permission, Settings, Supervisor};
 pub use table::{Access, Parameter, ParameterId, RETIRED, Stage};
+pub use title::process_title;
 
 /// The version of Redis whose behaviour the server follows.
 pub struct Version;
@@ -112,6 +118,10 @@ impl SetError {
     /// Reason for a `port` that is taken.
     pub const CANNOT_LISTEN: &'static str = "Unable to listen on this port. Check server logs.";
 
+    /// Reason for an `oom-score-adj` that the system does not allow.
+    pub const CANNOT_SCORE: &'static str =
+        "Failed to set current oom_score_adj. Check server logs.";
+
     /// An error found while applying a change outside.
     pub fn failed(id: ParameterId, reason: impl Into<Reason>) -> SetError {
         SetError::Failed {
@@ -183,6 +193,7 @@ impl Config {
         let mut settings = Settings::clone(&config.current);
         let mut refusal: Option<(usize, &Directive, &'static str)> = None;
         let mut set_at = vec![0; ParameterId::ALL.len()];
+        let mut default_users = Vec::new();
         for (position, directive) in directives.iter().enumerate() {
             let wrong = |reason: &str| StartError::Line {
                 origin: directive.origin.clone(),
@@ -197,6 +208,12 @@ impl Config {
                 }
                 if directive.name == b"sentinel" {
                     return Err(wrong("sentinel directive while not in sentinel mode"));
+                }
+                if directive.name == b"user"
+                    && let Some(user) = DefaultUser::of(&arguments)
+                {
+                    default_users.push((position, user));
+                    continue;
                 }
                 let refused = table::REFUSED_DIRECTIVES
                     .iter()
@@ -217,6 +234,19 @@ impl Config {
             settings.put(id, clamp(id, value));
             config.origins[id.index()] = Some(directive.origin.clone());
             set_at[id.index()] = position;
+        }
+        let password = settings
+            .requirepass()
+            .map(|_| set_at[ParameterId::Requirepass.index()]);
+        for (position, user) in default_users {
+            let is_what_the_password_says = match password {
+                Some(set_at) => set_at > position,
+                None => user == DefaultUser::WithoutPassword,
+            };
+            if !is_what_the_password_says && refusal.is_none_or(|(earlier, ..)| position < earlier)
+            {
+                refusal = Some((position, &directives[position], table::USER_REFUSED));
+            }
         }
         for id in ParameterId::ALL {
             if let Stage::Refused(reason) = id.parameter().stage

@@ -11,7 +11,7 @@ use super::kind::{
     EVENT_CLASSES, EVENTS_ALL, FOREIGN_SHUTDOWN_FLAGS, Kind, OutputLimit, SHUTDOWN_FLAGS,
     SavePoint, Unit, Value,
 };
-use super::{number, syntax};
+use super::{number, syntax, title};
 
 /// Where a value comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -73,7 +73,8 @@ impl Kind {
         }
     }
 
-    fn parse_one(self, text: &[u8]) -> Result<Value, Reason> {
+    fn parse_one(self, whole: &[u8]) -> Result<Value, Reason> {
+        let text = up_to_zero(whole);
         match self {
             Kind::Bool => {
                 if text.eq_ignore_ascii_case(b"yes") {
@@ -90,7 +91,7 @@ impl Kind {
                 unit: Unit::Plain,
                 unsigned,
             } => {
-                let value = parse_i64(text).ok_or(NOT_AN_INTEGER)?;
+                let value = parse_i64(whole).ok_or(NOT_AN_INTEGER)?;
                 bounded(value, min, max, unsigned)
             }
             Kind::Integer {
@@ -100,7 +101,7 @@ impl Kind {
                 unsigned,
             } => {
                 let value = match text {
-                    [b'-', ..] if min < 0 => parse_i64(text),
+                    [b'-', ..] if min < 0 => parse_i64(whole),
                     _ => number::memory(text).map(|bytes| bytes as i64),
                 };
                 bounded(
@@ -112,7 +113,7 @@ impl Kind {
             }
             Kind::MemoryOrPercent => {
                 let error = "argument must be a memory or percent value";
-                let value = match text {
+                let value = match whole {
                     [digits @ .., b'%'] => match parse_i64(digits) {
                         Some(percent) if percent >= 0 => -percent,
                         _ => return Err(error.into()),
@@ -139,7 +140,7 @@ impl Kind {
                 if text.eq_ignore_ascii_case(b"auto") {
                     return Ok(Value::Integer(0));
                 }
-                bounded(parse_i64(text).ok_or(NOT_AN_INTEGER)?, 1, max, false)
+                bounded(parse_i64(whole).ok_or(NOT_AN_INTEGER)?, 1, max, false)
             }
             Kind::Choice { words, also } => words
                 .iter()
@@ -182,23 +183,31 @@ impl Kind {
                 Ok(Value::Text(text.into()))
             }
             Kind::NodeName => {
-                if !text.iter().all(|byte| is_node_name_byte(*byte)) {
+                if !whole.iter().all(|byte| is_node_name_byte(*byte)) {
                     return Err("Announced human node name contained invalid character".into());
                 }
                 Ok(Value::Text(text.into()))
             }
             Kind::ProcTitle => {
-                if is_title_template(text) {
+                if title::is_template(text) {
                     Ok(Value::Text(text.into()))
                 } else {
                     Err("template format is invalid or contains unknown variables".into())
                 }
             }
+            Kind::Secret => Ok(Value::Text(whole.into())),
             _ => Ok(Value::Text(text.into())),
         }
     }
 
     fn parse_words(self, words: &[&[u8]], current: &Value, door: Door) -> Result<Value, Reason> {
+        let cut: Vec<&[u8]>;
+        let words = if matches!(self, Kind::Percentiles) {
+            words
+        } else {
+            cut = words.iter().map(|word| up_to_zero(word)).collect();
+            &cut
+        };
         match self {
             Kind::ShutdownFlags => {
                 let names = || SHUTDOWN_FLAGS.iter().map(|(name, _)| *name);
@@ -372,30 +381,10 @@ fn parse_output_limits(words: &[&[u8]], current: &Value) -> Result<Value, Reason
 
 /// Whether a node name may hold the byte: not the characters that structure a line of the cluster's node file.
 fn is_node_name_byte(byte: u8) -> bool {
-    !b"!#$%&()*+:;<>?@[]^{|}~".contains(&byte)
+    byte != 0 && !b"!#$%&()*+:;<>?@[]^{|}~".contains(&byte)
 }
 
-/// Whether every brace opens a known placeholder and the template is not empty.
-fn is_title_template(text: &[u8]) -> bool {
-    const PLACEHOLDERS: &[&[u8]] = &[
-        b"title",
-        b"listen-addr",
-        b"server-mode",
-        b"port",
-        b"tls-port",
-        b"unixsocket",
-        b"config-file",
-    ];
-    let mut rest = text;
-    while let Some(open) = rest.iter().position(|&byte| byte == b'{') {
-        let inside = &rest[open + 1..];
-        let Some(close) = inside.iter().position(|&byte| byte == b'}') else {
-            return false;
-        };
-        if !PLACEHOLDERS.contains(&&inside[..close]) {
-            return false;
-        }
-        rest = &inside[close + 1..];
-    }
-    !text.is_empty()
+/// What the reference sees of a text where it takes it for C's.
+fn up_to_zero(text: &[u8]) -> &[u8] {
+    text.split(|&byte| byte == 0).next().unwrap_or(text)
 }

@@ -21,6 +21,10 @@ pub fn reference_page() -> String {
             "These are checked, kept and returned; the start warns about those that were set.",
         ),
         (
+            "Accepted, with nothing to switch",
+            "These are checked, kept and returned; what they would change is always as their last sentence says.",
+        ),
+        (
             "Only the default is accepted",
             "Another value stops the start and is refused by `CONFIG SET`.",
         ),
@@ -75,7 +79,8 @@ fn section_of(stage: Stage) -> usize {
     match stage {
         Stage::Live => 0,
         Stage::Stored => 1,
-        Stage::Refused(_) => 2,
+        Stage::Moot(_) => 2,
+        Stage::Refused(_) => 3,
     }
 }
 
@@ -95,8 +100,10 @@ fn row(parameter: &Parameter) -> String {
         Access::Protected => "if allowed",
     };
     let mut summary = parameter.summary.to_owned();
-    if let Stage::Refused(reason) = parameter.stage {
-        summary += &format!(" Refused for now: {reason}.");
+    match parameter.stage {
+        Stage::Moot(reason) => summary += &format!(" Here {reason}."),
+        Stage::Refused(reason) => summary += &format!(" Refused for now: {reason}."),
+        Stage::Live | Stage::Stored => {}
     }
     format!(
         "| {names} | {} | {default} | {changes} | {summary} |\n",
@@ -104,7 +111,8 @@ fn row(parameter: &Parameter) -> String {
     )
 }
 
-fn values(kind: Kind) -> String {
+/// What values look like.
+pub(super) fn values(kind: Kind) -> String {
     let words = |words: &[&str]| {
         words
             .iter()
@@ -147,7 +155,7 @@ fn values(kind: Kind) -> String {
                 .collect();
             format!("letters of `A{letters}`")
         }
-        Kind::Text | Kind::NullableText => "text".into(),
+        Kind::Text | Kind::NullableText | Kind::Secret => "text".into(),
         Kind::FileName { .. } => "a name without directory".into(),
         Kind::HostName => "a host name".into(),
         Kind::NodeName => "a name".into(),

@@ -104,11 +104,10 @@ fn lines(id: ParameterId, value: &Value) -> Vec<(String, bool)> {
     let default = default_value(id);
     let differs = value != default;
     match (id.parameter().kind, value) {
-        (Kind::NullableText | Kind::HostName | Kind::NodeName, Value::Text(text))
-            if text.is_empty() =>
-        {
-            Vec::new()
-        }
+        (
+            Kind::NullableText | Kind::Secret | Kind::HostName | Kind::NodeName,
+            Value::Text(text),
+        ) if text.is_empty() => Vec::new(),
         (_, Value::Primary(None)) => Vec::new(),
         (_, Value::SavePoints(points)) if !points.is_empty() => points
             .iter()

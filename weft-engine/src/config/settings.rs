@@ -4,7 +4,7 @@
 
 use std::sync::LazyLock;
 
-use super::kind::{Kind, OutputLimit, Value};
+use super::kind::{Kind, OutputLimit, SHUTDOWN_FORCE, SHUTDOWN_SAVE, Value};
 use super::parse::Door;
 use super::table::ParameterId;
 
@@ -25,6 +25,24 @@ pub enum LogLevel {
     Notice,
     Warning,
     Nothing,
+}
+
+/// How a line of the log is laid out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub enum LogFormat {
+    Legacy,
+    Logfmt,
+    Json,
+}
+
+/// How a line of the log shows the time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub enum LogTimestamp {
+    Legacy,
+    Iso8601,
+    Milliseconds,
 }
 
 /// Who may do something that the configuration guards.
@@ -255,6 +273,60 @@ impl Settings {
             1 => Supervisor::Systemd,
             2 => Supervisor::Auto,
             _ => Supervisor::No,
+        }
+    }
+
+    /// `oom-score-adj` and the score of a primary in `oom-score-adj-values`: what the process's own score is raised by, or
+    /// replaced by if the flag is set; none if it is left alone.
+    pub fn oom_score(&self) -> Option<(bool, i32)> {
+        let Value::OomScores([primary, ..]) = self.value(ParameterId::OomScoreAdjValues) else {
+            unreachable!("oom-score-adj-values is three scores");
+        };
+        match self.choice(ParameterId::OomScoreAdj) {
+            0 => None,
+            3 => Some((true, *primary)),
+            _ => Some((false, *primary)),
+        }
+    }
+
+    /// Whether `shutdown-on-sigint` or `shutdown-on-sigterm` asks to save first, and to go on serving if that fails.
+    pub fn saves_at_signal(&self, id: ParameterId) -> bool {
+        match self.value(id) {
+            Value::Flags(flags) => flags & SHUTDOWN_SAVE != 0 && flags & SHUTDOWN_FORCE == 0,
+            _ => unreachable!("{} is a set of flags", id.name()),
+        }
+    }
+
+    /// `unixsocketgroup`, if there is one.
+    pub fn unixsocketgroup(&self) -> Option<&[u8]> {
+        Some(self.text(ParameterId::Unixsocketgroup)).filter(|group| !group.is_empty())
+    }
+
+    /// `socket-mark-id`; 0 for none.
+    pub fn socket_mark_id(&self) -> u32 {
+        self.unsigned(ParameterId::SocketMarkId) as u32
+    }
+
+    /// `bio-cpulist`, as written, if there is one.
+    pub fn bio_cpulist(&self) -> Option<&[u8]> {
+        Some(self.text(ParameterId::BioCpulist)).filter(|list| !list.is_empty())
+    }
+
+    /// `log-format`.
+    pub fn log_format(&self) -> LogFormat {
+        match self.choice(ParameterId::LogFormat) {
+            0 => LogFormat::Legacy,
+            1 => LogFormat::Logfmt,
+            _ => LogFormat::Json,
+        }
+    }
+
+    /// `log-timestamp-format`.
+    pub fn log_timestamp_format(&self) -> LogTimestamp {
+        match self.choice(ParameterId::LogTimestampFormat) {
+            0 => LogTimestamp::Legacy,
+            1 => LogTimestamp::Iso8601,
+            _ => LogTimestamp::Milliseconds,
         }
     }
 

@@ -48,6 +48,8 @@ pub enum Access {
 pub enum Stage {
     /// It does what its summary says.
     Live,
+    /// There is nothing for it to switch: the text says what is always so.
+    Moot(&'static str),
     /// It is kept and returned, and has no effect yet.
     Stored,
     /// Only its default is accepted; the text says why.
@@ -115,6 +117,11 @@ impl Parameter {
         self
     }
 
+    const fn moot(mut self, because: &'static str) -> Self {
+        self.stage = Stage::Moot(because);
+        self
+    }
+
     const fn refused(mut self, because: &'static str) -> Self {
         self.stage = Stage::Refused(because);
         self
@@ -165,11 +172,7 @@ pub const RETIRED: &[&str] = &[
 
 /// Lines that are not parameters and that cannot be honoured yet: name, fewest arguments, why.
 pub(super) const REFUSED_DIRECTIVES: &[(&str, usize, &str)] = &[
-    (
-        "user",
-        1,
-        "access control lists are not available yet, so the line cannot be honoured",
-    ),
+    ("user", 1, USER_REFUSED),
     (
         "loadmodule",
         1,
@@ -181,6 +184,10 @@ pub(super) const REFUSED_DIRECTIVES: &[(&str, usize, &str)] = &[
         "renaming commands is not available yet, so the line cannot be honoured",
     ),
 ];
+
+/// Why a `user` line is refused that does not say what `requirepass` says anyway.
+pub(super) const USER_REFUSED: &str =
+    "access control lists are not available yet, so the line cannot be honoured";
 
 const I32: i64 = i32::MAX as i64;
 const I64: i64 = i64::MAX;
@@ -195,29 +202,31 @@ rows! {
         .refused("TLS is not available yet; leave tls-port at 0");
     Unixsocket = row("unixsocket", Kind::NullableText, "", "Path of a Unix socket to listen on.").immutable().live();
     Unixsocketperm = row("unixsocketperm", Kind::Octal { max: 0o777 }, "0", "Mode of the Unix socket, in octal; 0 leaves the umask's choice.").immutable().live();
-    Unixsocketgroup = row("unixsocketgroup", Kind::NullableText, "", "Group that owns the Unix socket.").immutable().foreign();
+    Unixsocketgroup = row("unixsocketgroup", Kind::NullableText, "", "Group that owns the Unix socket.").immutable().foreign().live();
     TcpBacklog = row("tcp-backlog", integer(0, I32), "511", "Length of the queue of connections that wait to be accepted.").immutable().live();
     TcpKeepalive = row("tcp-keepalive", integer(0, I32), "300", "Seconds of silence before the kernel probes a peer; 0 turns probing off.").live();
     Timeout = row("timeout", integer(0, I32), "0", "Seconds after which an idle client is disconnected; 0 never.").live();
     ProtectedMode = row("protected-mode", Kind::Bool, "yes", "Whether only local clients may talk to a server without a password.").live();
     Maxclients = row("maxclients", size(1, u32::MAX as i64), "10000", "How many clients may be connected at a time.").live();
-    MaxNewConnectionsPerCycle = row("max-new-connections-per-cycle", size(1, 1000), "10", "How many connections one turn of the event loop accepts.");
+    MaxNewConnectionsPerCycle = row("max-new-connections-per-cycle", size(1, 1000), "10", "How many connections one turn of the event loop accepts.")
+        .moot("connections are accepted by a thread of its own, which holds up no request");
     MaxNewTlsConnectionsPerCycle = row("max-new-tls-connections-per-cycle", size(1, 1000), "1", "How many TLS connections one turn of the event loop accepts.");
-    SocketMarkId = row("socket-mark-id", size(0, u32::MAX as i64), "0", "Mark that the kernel puts on the packets of listening sockets.").immutable();
-    Mptcp = row("mptcp", Kind::Bool, "no", "Whether listeners accept multipath TCP.").immutable().foreign();
+    SocketMarkId = row("socket-mark-id", size(0, u32::MAX as i64), "0", "Mark that the kernel puts on the packets of listening sockets.").immutable().live();
+    Mptcp = row("mptcp", Kind::Bool, "no", "Whether listeners accept multipath TCP.").immutable().foreign().live();
     ClientQueryBufferLimit = row("client-query-buffer-limit", bytes(1 << 20, I64), "1gb", "How many bytes of unfinished requests a client may have pending.").live();
     ProtoMaxBulkLen = row("proto-max-bulk-len", signed_bytes(1 << 20, I64), "512mb", "Longest single argument a request may carry.").live();
     ClientOutputBufferLimit = row("client-output-buffer-limit", Kind::OutputLimits, "normal 0 0 0 slave 268435456 67108864 60 pubsub 33554432 8388608 60",
         "Per class of client: bytes of unsent replies that disconnect it at once, and bytes that do so after so many seconds.").live();
     TrackingTableMaxKeys = row("tracking-table-max-keys", size(0, I64), "1000000", "How many keys client-side caching remembers before it invalidates early.");
-    PrefetchBatchMaxSize = row("prefetch-batch-max-size", integer(0, 128), "16", "How many keys of queued requests are looked up ahead of execution.").hidden();
+    PrefetchBatchMaxSize = row("prefetch-batch-max-size", integer(0, 128), "16", "How many keys of queued requests are looked up ahead of execution.").hidden()
+        .moot("up to 32 queued requests are looked up ahead together");
     RdmaBind = row("rdma-bind", Kind::Addresses, "", "Addresses to listen on over RDMA.").foreign();
     RdmaPort = row("rdma-port", integer(0, 65535), "0", "RDMA port; 0 turns it off.").foreign();
     RdmaCompletionVector = row("rdma-completion-vector", integer(-1, 1024), "-1", "Completion vector for RDMA; -1 picks one.").immutable().foreign();
     RdmaRxSize = row("rdma-rx-size", integer(65536, 16 << 20), "1048576", "Bytes of an RDMA receive buffer.").immutable().foreign();
 
     // Passwords and access.
-    Requirepass = row("requirepass", Kind::NullableText, "", "Password of the default user; empty for none.").sensitive().live();
+    Requirepass = row("requirepass", Kind::Secret, "", "Password of the default user; empty for none.").sensitive().live();
     Aclfile = row("aclfile", Kind::Text, "", "File that access control lists are kept in.").immutable()
         .refused("access control lists are not available yet; remove the line");
     AcllogMaxLen = row("acllog-max-len", integer(0, I64), "128", "How many refused commands and logins ACL LOG keeps.");
@@ -233,61 +242,70 @@ rows! {
     Pidfile = row("pidfile", Kind::NullableText, "", "File that the process number is written to.").immutable().live();
     Logfile = row("logfile", Kind::Text, "", "Log file; empty for standard output.").immutable().live();
     Loglevel = row("loglevel", choice(&["debug", "verbose", "notice", "warning", "nothing"]), "notice", "Least important kind of message that is logged.").live();
-    LogFormat = row("log-format", choice(&["legacy", "logfmt", "json"]), "legacy", "Layout of log lines.").foreign();
-    LogTimestampFormat = row("log-timestamp-format", choice(&["legacy", "iso8601", "milliseconds"]), "legacy", "How log lines show the time.").foreign();
-    HideUserDataFromLog = row("hide-user-data-from-log", Kind::Bool, "no", "Whether keys and arguments are kept out of the log.");
+    LogFormat = row("log-format", choice(&["legacy", "logfmt", "json"]), "legacy", "Layout of log lines.").foreign().live();
+    LogTimestampFormat = row("log-timestamp-format", choice(&["legacy", "iso8601", "milliseconds"]), "legacy", "How log lines show the time.").foreign().live();
+    HideUserDataFromLog = row("hide-user-data-from-log", Kind::Bool, "no", "Whether keys and arguments are kept out of the log.")
+        .moot("no line of the log shows keys, arguments or values");
     SyslogEnabled = row("syslog-enabled", Kind::Bool, "no", "Whether messages also go to the system log.").immutable().live();
     SyslogIdent = row("syslog-ident", Kind::Text, "redis", "Name under which the system log lists the server.").immutable().live();
     SyslogFacility = row("syslog-facility", choice(&["user", "local0", "local1", "local2", "local3", "local4", "local5", "local6", "local7"]), "local0", "Facility of the system log.").immutable().live();
     Supervised = row("supervised", choice(&["upstart", "systemd", "auto", "no"]), "no", "Which supervisor is told that the server is ready.").immutable().live();
     AlwaysShowLogo = row("always-show-logo", Kind::Bool, "no", "Whether the start shows the logo outside a terminal too.").immutable().live();
-    SetProcTitle = row("set-proc-title", Kind::Bool, "yes", "Whether the process title is replaced.").immutable();
-    ProcTitleTemplate = row("proc-title-template", Kind::ProcTitle, "{title} {listen-addr} {server-mode}", "Text of the process title, with placeholders.");
+    SetProcTitle = row("set-proc-title", Kind::Bool, "yes", "Whether the process title is replaced.").immutable().live();
+    ProcTitleTemplate = row("proc-title-template", Kind::ProcTitle, "{title} {listen-addr} {server-mode}", "Text of the process title: `{title}`, `{listen-addr}`, `{server-mode}`, `{port}`, `{tls-port}`, `{unixsocket}` and `{config-file}` stand for what they name.").live();
     LocaleCollate = row("locale-collate", Kind::Text, "", "Locale by which SORT ALPHA compares; empty for the environment's.");
     Hz = row("hz", integer(0, I32), "10", "How often per second background work such as active expiry runs.").live();
-    DynamicHz = row("dynamic-hz", Kind::Bool, "yes", "Whether background work runs more often when many clients are connected.");
+    DynamicHz = row("dynamic-hz", Kind::Bool, "yes", "Whether background work runs more often when many clients are connected.").live();
     ActiveExpireEffort = row("active-expire-effort", integer(1, 10), "1", "How hard active expiry works to find keys that are due.").live();
     LazyexpireNestedArbitraryKeys = row("lazyexpire-nested-arbitrary-keys", Kind::Bool, "yes", "Whether commands that touch keys they do not name may delete expired ones.").hidden();
     IoThreads = row("io-threads", Kind::IoThreads { max: 1024 }, "auto", "Upper bound of worker threads; `auto` takes the CPUs that the process may use.").live();
-    IoThreadsDoReads = row("io-threads-do-reads", Kind::Bool, "yes", "Accepted without effect: the worker that owns a connection always reads from it too.").hidden().live();
+    IoThreadsDoReads = row("io-threads-do-reads", Kind::Bool, "yes", "Whether I/O threads read requests too.").hidden()
+        .moot("the worker that owns a connection always reads from it too");
     IoDriver = row("io-driver", choice(&["auto", "uring", "epoll"]), "auto", "How sockets are driven; `auto` takes io_uring where the kernel allows it, otherwise epoll.").hidden().immutable().live();
-    IoThreadsAlwaysActive = row("io-threads-always-active", Kind::Bool, "no", "Whether I/O threads stay awake under light load.").foreign();
-    MinIoThreadsAvoidCopyReply = row("min-io-threads-avoid-copy-reply", integer(0, I32), "7", "Threads from which replies are sent without a copy.").foreign();
-    MinStringSizeAvoidCopyReply = row("min-string-size-avoid-copy-reply", integer(0, I32), "16384", "Bytes from which a string reply is sent without a copy.").foreign();
-    MinStringSizeAvoidCopyReplyThreaded = row("min-string-size-avoid-copy-reply-threaded", integer(0, I32), "65536", "The same bound while I/O threads are at work.").foreign();
+    IoThreadsAlwaysActive = row("io-threads-always-active", Kind::Bool, "no", "Whether I/O threads stay awake under light load.").foreign()
+        .moot("workers are active as the load needs them");
+    MinIoThreadsAvoidCopyReply = row("min-io-threads-avoid-copy-reply", integer(0, I32), "7", "Threads from which replies are sent without a copy.").foreign()
+        .moot("strings above 64 KiB are sent without a copy");
+    MinStringSizeAvoidCopyReply = row("min-string-size-avoid-copy-reply", integer(0, I32), "16384", "Bytes from which a string reply is sent without a copy.").foreign()
+        .moot("strings above 64 KiB are sent without a copy");
+    MinStringSizeAvoidCopyReplyThreaded = row("min-string-size-avoid-copy-reply-threaded", integer(0, I32), "65536", "The same bound while I/O threads are at work.").foreign()
+        .moot("strings above 64 KiB are sent without a copy");
     ServerCpulist = row("server-cpulist", Kind::NullableText, "", "CPUs for the main and worker threads.").alias(&["server_cpulist"]).immutable().live();
-    BioCpulist = row("bio-cpulist", Kind::NullableText, "", "CPUs for background threads.").alias(&["bio_cpulist"]).immutable();
+    BioCpulist = row("bio-cpulist", Kind::NullableText, "", "CPUs for the threads that work in the background.").alias(&["bio_cpulist"]).immutable().live();
     AofRewriteCpulist = row("aof-rewrite-cpulist", Kind::NullableText, "", "CPUs for rewriting the append-only file.").alias(&["aof_rewrite_cpulist"]).immutable();
     BgsaveCpulist = row("bgsave-cpulist", Kind::NullableText, "", "CPUs for saving in the background.").alias(&["bgsave_cpulist"]).immutable();
     DisableThp = row("disable-thp", Kind::Bool, "yes", "Whether the process turns transparent huge pages off for itself.").immutable().live();
-    OomScoreAdj = row("oom-score-adj", choice(&["no", "yes", "relative", "absolute"]), "no", "Whether the kernel is told which process to end first when memory runs out.");
-    OomScoreAdjValues = row("oom-score-adj-values", Kind::OomScores, "0 200 800", "Scores for a primary, a replica and a background process.");
-    JemallocBgThread = row("jemalloc-bg-thread", Kind::Bool, "yes", "Whether the allocator returns memory from a thread of its own.");
-    IgnoreWarnings = row("ignore-warnings", Kind::Text, "", "Start-up checks whose failure does not stop the server.");
-    CrashLogEnabled = row("crash-log-enabled", Kind::Bool, "yes", "Whether a crash writes a report to the log.");
+    OomScoreAdj = row("oom-score-adj", choice(&["no", "yes", "relative", "absolute"]), "no", "Whether the kernel is told which process to end first when memory runs out.").live();
+    OomScoreAdjValues = row("oom-score-adj-values", Kind::OomScores, "0 200 800", "Scores for a primary, a replica and a background process.").live();
+    JemallocBgThread = row("jemalloc-bg-thread", Kind::Bool, "yes", "Whether the allocator returns memory from a thread of its own.").live();
+    IgnoreWarnings = row("ignore-warnings", Kind::Text, "", "Start-up checks whose failure does not stop the server.")
+        .moot("no check of the machine stops the start");
+    CrashLogEnabled = row("crash-log-enabled", Kind::Bool, "yes", "Whether a failed internal check writes a report to the log.").live();
     CrashMemcheckEnabled = row("crash-memcheck-enabled", Kind::Bool, "yes", "Whether a crash tests memory.");
-    UseExitOnPanic = row("use-exit-on-panic", Kind::Bool, "no", "Whether a failed internal check exits instead of aborting.").hidden();
+    UseExitOnPanic = row("use-exit-on-panic", Kind::Bool, "no", "Whether a failed internal check exits instead of aborting.").hidden().live();
     WatchdogPeriod = row("watchdog-period", integer(0, I32), "0", "Milliseconds after which a stuck event loop is reported; 0 never.").hidden();
     ShutdownTimeout = row("shutdown-timeout", integer(0, I32), "10", "Seconds a shutdown waits for replicas that lag.");
-    ShutdownOnSigint = row("shutdown-on-sigint", Kind::ShutdownFlags, "default", "How the interrupt signal shuts the server down.");
-    ShutdownOnSigterm = row("shutdown-on-sigterm", Kind::ShutdownFlags, "default", "How the termination signal shuts the server down.");
-    HashSeed = row("hash-seed", Kind::Text, "", "Fixed seed for the order of SCAN.").immutable().sensitive().foreign();
+    ShutdownOnSigint = row("shutdown-on-sigint", Kind::ShutdownFlags, "default", "How the interrupt signal shuts the server down.").live();
+    ShutdownOnSigterm = row("shutdown-on-sigterm", Kind::ShutdownFlags, "default", "How the termination signal shuts the server down.").live();
+    HashSeed = row("hash-seed", Kind::Text, "", "Fixed seed for the order of SCAN; empty for a random one, which is safer.").immutable().sensitive().foreign().live();
     AvailabilityZone = row("availability-zone", Kind::Text, "", "Zone name that INFO shows to clients.").foreign();
-    DebugContext = row("debug-context", Kind::Text, "", "Free text shown in crash reports.").foreign();
+    DebugContext = row("debug-context", Kind::Text, "", "Free text shown in crash reports.").foreign().live();
     EnableDebugAssert = row("enable-debug-assert", Kind::Bool, "no", "Whether costly internal checks run.").immutable().foreign();
-    ExtendedRedisCompatibility = row("extended-redis-compatibility", Kind::Bool, "no", "Whether the server names itself as Redis.").foreign();
+    ExtendedRedisCompatibility = row("extended-redis-compatibility", Kind::Bool, "no", "Whether the server names itself as Redis.").foreign()
+        .moot("the server always answers as Redis does");
     ImportMode = row("import-mode", Kind::Bool, "no", "Whether expiry waits while another server's data is being loaded.").foreign();
 
     // Memory.
     Maxmemory = row("maxmemory", bytes(0, I64), "0", "Bytes of memory from which keys are evicted or writes refused; 0 for no bound.")
         .refused("eviction is not available yet; leave maxmemory at 0");
-    MaxmemoryPolicy = row("maxmemory-policy", choice(&["volatile-lru", "volatile-lfu", "volatile-random", "volatile-ttl", "allkeys-lru", "allkeys-lfu", "allkeys-random", "noeviction"]), "noeviction", "Which keys go first when memory is short.");
+    MaxmemoryPolicy = row("maxmemory-policy", choice(&["volatile-lru", "volatile-lfu", "volatile-random", "volatile-ttl", "allkeys-lru", "allkeys-lfu", "allkeys-random", "noeviction"]), "noeviction", "Which keys go first when memory is short; with one of the `lfu` policies keys keep how often they were used instead of when.").live();
     MaxmemorySamples = row("maxmemory-samples", integer(1, 64), "5", "How many keys are compared to choose one to evict.");
     MaxmemoryEvictionTenacity = row("maxmemory-eviction-tenacity", integer(0, 100), "10", "How long eviction may hold up commands, from 0 to 100.");
     MaxmemoryClients = row("maxmemory-clients", Kind::MemoryOrPercent, "0", "Bytes, or percent of maxmemory, that all clients together may use.");
-    LfuLogFactor = row("lfu-log-factor", integer(0, I32), "10", "How many accesses it takes to raise a key's frequency.");
-    LfuDecayTime = row("lfu-decay-time", integer(0, I32), "1", "Minutes after which an unused key's frequency falls.");
-    Activerehashing = row("activerehashing", Kind::Bool, "yes", "Whether tables grow in the background.");
+    LfuLogFactor = row("lfu-log-factor", integer(0, I32), "10", "How many accesses it takes to raise a key's frequency.").live();
+    LfuDecayTime = row("lfu-decay-time", integer(0, I32), "1", "Minutes after which an unused key's frequency falls.").live();
+    Activerehashing = row("activerehashing", Kind::Bool, "yes", "Whether tables grow in the background.")
+        .moot("tables grow a small piece at a time, with the writes that need the room");
     Activedefrag = row("activedefrag", Kind::Bool, "no", "Whether memory is compacted while the server runs.");
     ActiveDefragIgnoreBytes = row("active-defrag-ignore-bytes", bytes(1, I64), "100mb", "Wasted bytes below which compaction does not start.");
     ActiveDefragThresholdLower = row("active-defrag-threshold-lower", integer(0, 1000), "10", "Percent of waste at which compaction starts.");
@@ -296,11 +314,16 @@ rows! {
     ActiveDefragCycleMax = row("active-defrag-cycle-max", integer(1, 99), "25", "Most percent of CPU time for compaction.");
     ActiveDefragCycleUs = row("active-defrag-cycle-us", integer(0, 100_000), "500", "Microseconds of one step of compaction.").foreign();
     ActiveDefragMaxScanFields = row("active-defrag-max-scan-fields", integer(1, I64), "1000", "Elements of one value that compaction handles at once.");
-    LazyfreeLazyEviction = row("lazyfree-lazy-eviction", Kind::Bool, "no", "Whether evicted values are freed in the background.");
-    LazyfreeLazyExpire = row("lazyfree-lazy-expire", Kind::Bool, "no", "Whether expired values are freed in the background.");
-    LazyfreeLazyServerDel = row("lazyfree-lazy-server-del", Kind::Bool, "no", "Whether overwritten values are freed in the background.");
-    LazyfreeLazyUserDel = row("lazyfree-lazy-user-del", Kind::Bool, "no", "Whether DEL frees in the background, as UNLINK does.");
-    LazyfreeLazyUserFlush = row("lazyfree-lazy-user-flush", Kind::Bool, "no", "Whether FLUSHALL and FLUSHDB free in the background unless told otherwise.");
+    LazyfreeLazyEviction = row("lazyfree-lazy-eviction", Kind::Bool, "no", "Whether evicted values are freed in the background.")
+        .moot("large values are always freed in the background");
+    LazyfreeLazyExpire = row("lazyfree-lazy-expire", Kind::Bool, "no", "Whether expired values are freed in the background.")
+        .moot("large values are always freed in the background");
+    LazyfreeLazyServerDel = row("lazyfree-lazy-server-del", Kind::Bool, "no", "Whether overwritten values are freed in the background.")
+        .moot("large values are always freed in the background");
+    LazyfreeLazyUserDel = row("lazyfree-lazy-user-del", Kind::Bool, "no", "Whether DEL frees in the background, as UNLINK does.")
+        .moot("large values are always freed in the background");
+    LazyfreeLazyUserFlush = row("lazyfree-lazy-user-flush", Kind::Bool, "no", "Whether FLUSHALL and FLUSHDB free in the background unless told otherwise.")
+        .moot("data is always freed in the background");
 
     // Values.
     HashMaxListpackEntries = row("hash-max-listpack-entries", size(0, I64), "512", "Most fields of a hash that is stored packed.").alias(&["hash-max-ziplist-entries"]);
@@ -367,7 +390,7 @@ rows! {
     // Replication.
     Replicaof = row("replicaof", Kind::Primary, "", "Host and port of the primary to copy.").alias(&["slaveof"]).immutable()
         .refused("replication is not available yet; remove the line");
-    Masterauth = row("masterauth", Kind::NullableText, "", "Password for the primary.").foreign_alias(&["primaryauth"]).sensitive();
+    Masterauth = row("masterauth", Kind::Secret, "", "Password for the primary.").foreign_alias(&["primaryauth"]).sensitive();
     Masteruser = row("masteruser", Kind::NullableText, "", "User name for the primary.").foreign_alias(&["primaryuser"]);
     ReplicaServeStaleData = row("replica-serve-stale-data", Kind::Bool, "yes", "Whether a replica answers while its primary is away.").alias(&["slave-serve-stale-data"]);
     ReplicaReadOnly = row("replica-read-only", Kind::Bool, "yes", "Whether a replica refuses writes of clients.").alias(&["slave-read-only"]);
@@ -454,3 +477,22 @@ rows! {
     TlsSessionCacheSize = row("tls-session-cache-size", integer(0, I32), "20480", "How many TLS sessions are remembered; 0 for no bound.");
     TlsSessionCacheTimeout = row("tls-session-cache-timeout", integer(0, I32), "300", "Seconds for which a TLS session is remembered.");
 }
+
+/// Where the sample file begins a section: its first row, and its title. In table order.
+pub(super) const SECTIONS: &[(ParameterId, &str)] = &[
+    (ParameterId::Bind, "Network and clients"),
+    (ParameterId::Requirepass, "Passwords and access"),
+    (ParameterId::Databases, "The process"),
+    (ParameterId::Maxmemory, "Memory"),
+    (ParameterId::HashMaxListpackEntries, "Values"),
+    (
+        ParameterId::NotifyKeyspaceEvents,
+        "Events, slow commands, latency",
+    ),
+    (ParameterId::BusyReplyThreshold, "Scripts"),
+    (ParameterId::Save, "Dump files"),
+    (ParameterId::Appendonly, "Append-only file"),
+    (ParameterId::Replicaof, "Replication"),
+    (ParameterId::ClusterEnabled, "Cluster"),
+    (ParameterId::TlsCertFile, "TLS"),
+];

@@ -5,8 +5,10 @@ mod files;
 mod get;
 mod properties;
 mod rewrite;
+mod sample;
 mod set;
 mod table;
+mod title;
 
 use std::collections::BTreeMap;
 

@@ -366,6 +366,8 @@ pub(crate) fn loopback() -> Listener {
     let options = TcpOptions {
         backlog: 1024,
         keepalive_s: 0,
+        mark: 0,
+        multipath: false,
     };
     bind_tcp(&["127.0.0.1"], 0, &options)
         .unwrap()

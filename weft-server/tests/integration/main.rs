@@ -8,6 +8,8 @@ mod debug;
 mod harness;
 mod idle;
 mod parameters;
+mod process;
+mod published;
 mod shutdown;
 mod slow_readers;
 mod start;

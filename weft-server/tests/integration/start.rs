@@ -219,7 +219,12 @@ fn a_missing_file_is_named() {
 
 #[test]
 fn parameters_without_effect_are_listed_once() {
-    let server = Server::start(&["--lfu-decay-time", "7", "--list-max-listpack-size", "3"]);
+    let server = Server::start(&[
+        "--list-compress-depth",
+        "7",
+        "--list-max-listpack-size",
+        "3",
+    ]);
     let lines: Vec<&str> = server
         .messages()
         .into_iter()
@@ -227,7 +232,7 @@ fn parameters_without_effect_are_listed_once() {
         .collect();
     assert_eq!(lines.len(), 1, "{:?}", server.seen);
     assert!(
-        lines[0].contains("lfu-decay-time") && lines[0].contains("list-max-listpack-size"),
+        lines[0].contains("list-compress-depth") && lines[0].contains("list-max-listpack-size"),
         "{}",
         lines[0]
     );

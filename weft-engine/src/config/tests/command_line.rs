@@ -167,3 +167,22 @@ fn the_usage_names_the_program() {
             .starts_with("Usage: weft-server [/path/to/redis.conf] [options] [-]\n")
     );
 }
+
+#[test]
+fn links_decide_which_program_this_is() {
+    for name in ["weft-server", "redis-server-7", "", "valkey-server"] {
+        assert_eq!(Program::of(name), Program::Server, "{name}");
+    }
+    assert_eq!(Program::of("redis-server"), Program::RedisServer);
+    for name in ["redis-sentinel", "redis-check-rdb", "redis-check-aof"] {
+        assert!(matches!(Program::of(name), Program::Other(_)), "{name}");
+    }
+    assert_eq!(
+        Program::RedisServer.version("jemalloc-5.3.0"),
+        "Redis server v=7.2.4 sha=00000000:0 malloc=jemalloc-5.3.0 bits=64 build=weft-0.1.0"
+    );
+    assert_eq!(
+        Program::Server.version("jemalloc-5.3.0"),
+        "Weft server v=0.1.0 malloc=jemalloc-5.3.0 bits=64"
+    );
+}
