@@ -37,6 +37,7 @@ use parse::Door;
 pub use parse::Reason;
 pub use reference::{reference_is_current, reference_page};
 pub use settings::{IoDriver, LogLevel, Permission, Settings, Supervisor};
+pub(crate) use syntax::quote;
 pub use table::{Access, Parameter, ParameterId, RETIRED, Stage};
 
 /// The version of Redis whose behaviour the server follows.
