@@ -2,10 +2,12 @@
 
 use std::io;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use weft_keyspace::{Dropped, Garbage};
 
+use crate::clients::ClientRecord;
 use crate::config::{Change, SetError, Settings};
 
 /// Something to be done after the replies of the turn are on their way.
@@ -14,6 +16,10 @@ pub enum Action {
     Shutdown(Shutdown),
     /// Write a warning into the log.
     Warn(String),
+    /// Make the owner of a client look at its record: it was killed, or something was made for it.
+    Attend(Arc<ClientRecord>),
+    /// Make all workers go on with the clients that a pause holds.
+    PauseEnded,
     /// Make all workers look at the settings, which may concern clients that sleep.
     SettingsChanged,
 }

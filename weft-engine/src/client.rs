@@ -1,6 +1,12 @@
 //! A connection's state that commands see and change; its bytes are the session's.
+//!
+//! What others may know of it is in its record, where the session publishes it.
+
+use std::sync::Arc;
 
 use weft_resp::Protocol;
+
+use crate::clients::{ClientFlags, ClientRecord, Clients, Registered};
 
 /// Where a connection comes from.
 #[derive(Clone, Debug)]
@@ -13,56 +19,117 @@ pub struct Origin {
     pub local: bool,
 }
 
+impl Origin {
+    /// Whether it came over a Unix socket: nobody connects from port 0.
+    #[must_use]
+    pub fn is_unix(&self) -> bool {
+        self.address.ends_with(":0")
+    }
+}
+
 /// One connected client.
 #[derive(Debug)]
 pub struct Client {
-    id: u64,
-    origin: Origin,
+    registered: Registered,
     authenticated: bool,
-    closing: bool,
+    flags: ClientFlags,
+    /// Which replies it wants.
+    pub(crate) replies: Replies,
     /// The length of the output at which its replies are too many. It is closed then, and what is made after that is made
     /// for nobody.
     pub(crate) output_end: usize,
+    /// Bytes of replies that it has not taken yet, without those of the batch that is being run.
+    pub(crate) unsent: usize,
+    /// How much of the output its record has counted.
+    output_counted: usize,
+    /// The length of the output when the batch began.
+    output_start: usize,
     /// The selected database.
     pub database: usize,
     /// The protocol of its replies.
     pub protocol: Protocol,
-    /// CLIENT SETNAME; empty if none.
-    pub name: Box<[u8]>,
-    /// CLIENT SETINFO LIB-NAME.
-    pub library_name: Box<[u8]>,
-    /// CLIENT SETINFO LIB-VER.
-    pub library_version: Box<[u8]>,
+}
+
+/// CLIENT REPLY: which replies a client wants.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Replies {
+    /// None at all.
+    pub(crate) off: bool,
+    /// Not that of the command that is being run.
+    pub(crate) skip: bool,
+    /// Not that of the next command.
+    pub(crate) skip_next: bool,
+}
+
+impl Replies {
+    /// All are wanted, of the command that follows too.
+    #[inline]
+    pub(crate) const fn are_wanted(self) -> bool {
+        !self.off && !self.skip_next
+    }
+
+    /// Whether the reply of the command that is being run is dropped.
+    pub(crate) const fn drop_this(self) -> bool {
+        self.off || self.skip
+    }
 }
 
 impl Client {
     /// A client that has just connected; `authenticated` if no password is asked for.
     #[must_use]
-    pub fn new(id: u64, origin: Origin, authenticated: bool) -> Self {
+    pub fn new(clients: &Arc<Clients>, id: u64, origin: Origin, authenticated: bool) -> Self {
         Self {
-            id,
-            origin,
+            registered: clients.enter(id, origin),
             authenticated,
-            closing: false,
+            flags: ClientFlags::default(),
+            replies: Replies::default(),
             output_end: usize::MAX,
+            unsent: 0,
+            output_counted: 0,
+            output_start: 0,
             database: 0,
             protocol: Protocol::Resp2,
-            name: Box::default(),
-            library_name: Box::default(),
-            library_version: Box::default(),
         }
     }
 
     /// Unique among all connections since the start, counted from 1.
     #[must_use]
-    pub const fn id(&self) -> u64 {
-        self.id
+    pub fn id(&self) -> u64 {
+        self.record().id()
     }
 
     /// Where it comes from.
     #[must_use]
-    pub const fn origin(&self) -> &Origin {
-        &self.origin
+    pub fn origin(&self) -> &Origin {
+        self.record().origin()
+    }
+
+    /// What others see of it.
+    #[must_use]
+    pub fn record(&self) -> &Arc<ClientRecord> {
+        self.registered.record()
+    }
+
+    /// Its line as CLIENT LIST shows it. `now_ns` is on the scale of the engine's clock.
+    #[must_use]
+    pub fn line(&self, now_ns: u64) -> Vec<u8> {
+        self.registered.clients().line(self.record(), now_ns)
+    }
+
+    /// What it is.
+    #[must_use]
+    pub const fn flags(&self) -> ClientFlags {
+        self.flags
+    }
+
+    /// Whether it hears of every command.
+    #[must_use]
+    pub const fn is_monitor(&self) -> bool {
+        self.flags.contains(ClientFlags::MONITOR)
+    }
+
+    pub(crate) fn set_flag(&mut self, flag: ClientFlags, on: bool) {
+        self.flags.set(flag, on);
     }
 
     /// Whether commands other than those for authentication may run.
@@ -82,17 +149,79 @@ impl Client {
         self.authenticated = authenticated;
         self.database = 0;
         self.protocol = Protocol::Resp2;
-        self.name = Box::default();
+        self.record().set_name(b"");
+        if self.is_monitor() {
+            self.registered.clients().stop_monitoring(self.record());
+        }
+        self.flags = ClientFlags::default();
+        self.replies.off = false;
+        self.replies.skip_next = false;
+        self.publish_state();
+    }
+
+    /// It hears of every command from now on.
+    pub(crate) fn monitor(&mut self) {
+        self.set_flag(ClientFlags::MONITOR, true);
+        self.publish_state();
+        self.registered.clients().start_monitoring(self.record());
+    }
+
+    /// CLIENT REPLY ON or OFF.
+    pub(crate) fn want_replies(&mut self, wanted: bool) {
+        self.replies.off = !wanted;
+        if wanted {
+            self.replies.skip = false;
+        }
+        self.set_flag(ClientFlags::MUTE, !wanted);
+        self.publish_state();
     }
 
     /// Closes the connection once what has been replied so far is sent; nothing after it is run.
     pub fn close_after_reply(&mut self) {
-        self.closing = true;
+        self.set_flag(ClientFlags::CLOSING, true);
     }
 
     /// Whether the connection is to be closed.
     #[must_use]
     pub const fn closing(&self) -> bool {
-        self.closing
+        self.flags.contains(ClientFlags::CLOSING)
+    }
+
+    /// A batch begins, with so many bytes in the output, and those of unfinished requests in the input.
+    pub(crate) fn begin_batch(&mut self, output: usize, output_room: usize, input: usize) {
+        self.output_start = output;
+        self.output_counted = output;
+        self.output_end = output.saturating_add(output_room);
+        self.record().set_input(input, input);
+    }
+
+    /// A batch is over.
+    pub(crate) fn end_batch(&mut self, output: usize, input: usize, input_capacity: usize) {
+        self.record()
+            .count_output(output.saturating_sub(self.output_counted));
+        self.record().set_input(input, input_capacity);
+        self.publish_state();
+    }
+
+    /// Brings the record up to date in the middle of a batch: `output` bytes of replies have been made, and the command
+    /// being run has `arguments` bytes of arguments.
+    pub(crate) fn publish(&mut self, output: usize, arguments: usize) {
+        let record = self.registered.record();
+        record.count_output(output.saturating_sub(self.output_counted));
+        self.output_counted = output;
+        record.set_making(output.saturating_sub(self.output_start));
+        record.set_arguments(arguments);
+        self.publish_state();
+    }
+
+    /// Undoes what [`publish`](Self::publish) said of the command and of replies that are on their way.
+    pub(crate) fn unpublish(&mut self) {
+        self.record().set_making(0);
+        self.record().set_arguments(0);
+    }
+
+    pub(crate) fn publish_state(&self) {
+        self.record()
+            .set_state(self.database, self.protocol, self.flags);
     }
 }

@@ -7,6 +7,7 @@ use weft_keyspace::{Dropped, Garbage, Keyspace, Options};
 
 use crate::access::AccessRule;
 use crate::action::{Action, Host, Waste};
+use crate::clients::Clients;
 use crate::command::CommandTable;
 use crate::commands;
 use crate::config::{Config, Settings};
@@ -22,6 +23,8 @@ pub struct Engine {
     pub keyspace: Keyspace,
     /// All commands.
     pub commands: CommandTable,
+    /// All connected clients.
+    pub clients: Arc<Clients>,
     /// Effects of committed units.
     pub journal: Arc<Journal>,
     /// What the engine cannot do itself.
@@ -133,10 +136,12 @@ impl Engine {
             Listeners::NONE
         };
         let keyspace = Keyspace::new(options);
+        let commands = CommandTable::new(commands::FAMILIES);
         Self {
             watermarks: Watermarks::begin(&*parts.host, &keyspace),
             keyspace,
-            commands: CommandTable::new(commands::FAMILIES),
+            clients: Arc::new(Clients::new(&commands)),
+            commands,
             journal: Arc::new(Journal::new(WORKERS_MAX)),
             host: parts.host,
             identity: parts.identity,
@@ -370,6 +375,10 @@ impl WorkerState {
         budget: usize,
     ) -> bool {
         engine.active_expiry.load(Ordering::Relaxed)
+            && engine
+                .clients
+                .paused_until_ns(clock.monotonic_ns())
+                .is_none()
             && crate::dispatch::expire_cycle(engine, self, clock, budget)
     }
 

@@ -7,6 +7,7 @@
 pub mod access;
 pub mod action;
 pub mod client;
+pub mod clients;
 pub mod clock;
 pub mod command;
 pub mod commands;

@@ -3,14 +3,17 @@
 //! A session belongs to one worker at a time. It knows nothing of sockets: its owner hands it what was received, sends
 //! what it wrote, and closes the connection when the session says so.
 
-use weft_resp::{Limits, ProtocolError, RequestParser, Source, Writer};
+use std::collections::VecDeque;
+
+use weft_resp::{Limits, OwnedArgs, Probe, ProtocolError, RequestParser, Source, Writer};
 use weft_rope::Output;
 
 use crate::action::Action;
 use crate::client::{Client, Origin};
+use crate::clients::ClientFlags;
 use crate::clock::Clock;
 use crate::config::OutputLimit;
-use crate::dispatch::{self, Batch};
+use crate::dispatch::{self, Batch, Planned};
 use crate::engine::{Engine, WorkerState};
 use crate::output_watch::{self, OutputWatch};
 use crate::step_times::Step;
@@ -28,10 +31,12 @@ pub struct Session {
     parser: RequestParser,
     client: Client,
     watch: OutputWatch,
-    /// Bytes of replies that the client has not taken yet.
-    unsent: usize,
     /// Complete requests may be waiting in the parser.
     unfinished: bool,
+    /// Requests that a pause holds: they come before those in the parser.
+    held: VecDeque<OwnedArgs>,
+    /// What is wrong with the request behind those that are held.
+    held_error: Option<ProtocolError>,
 }
 
 /// What has arrived on one connection: its first requests parsed, none run. Its session must run it before it takes in more.
@@ -95,6 +100,8 @@ pub enum Verdict {
     /// Requests are left, since enough replies were made for now. [`Session::go_on`] when others had their turn, and
     /// receive nothing until then.
     Unfinished,
+    /// A pause holds the next request. [`Session::go_on`] when it is over, and receive nothing until then.
+    Held,
     /// Send what was written, then close.
     Close,
     /// Close at once: replies pile up that the client does not take.
@@ -107,11 +114,20 @@ impl Session {
     pub fn new(engine: &Engine, id: u64, origin: Origin) -> Self {
         Self {
             parser: RequestParser::new(),
-            client: Client::new(id, origin, engine.open_to_all()),
+            client: Client::new(&engine.clients, id, origin, engine.open_to_all()),
             watch: OutputWatch::default(),
-            unsent: 0,
             unfinished: false,
+            held: VecDeque::new(),
+            held_error: None,
         }
+    }
+
+    /// Worker number `worker` owns the session from now on and knows its connection as `connection`, on the socket
+    /// `descriptor`. `now_ns` is on the scale of the engine's clock.
+    pub fn settle(&mut self, worker: usize, connection: u64, descriptor: i32, now_ns: u64) {
+        self.client
+            .record()
+            .settle(worker, connection, descriptor, now_ns);
     }
 
     /// The client's state.
@@ -122,7 +138,13 @@ impl Session {
 
     /// So many bytes of replies the client has not taken yet: to be told before anything is run.
     pub fn set_unsent(&mut self, bytes: usize) {
-        self.unsent = bytes;
+        self.client.unsent = bytes;
+        self.client.record().set_unsent(bytes);
+    }
+
+    /// Bytes went in or out just now, on the scale of the engine's clock.
+    pub fn set_active_ns(&mut self, now_ns: u64) {
+        self.client.record().set_active_ns(now_ns);
     }
 
     /// Whether the client is to be cut off because of this many bytes of unsent replies, since they are too many or have been too many for
@@ -130,7 +152,8 @@ impl Session {
     pub fn output_exceeds(&mut self, worker: &mut WorkerState, unsent: usize, now_ns: u64) -> bool {
         let exceeds = self.watch.exceeds(output_limit(worker), unsent, now_ns);
         if exceeds {
-            self.tell_of_output(worker, unsent, "closed");
+            self.client.record().set_unsent(unsent);
+            tell_of_output(worker, &self.client.line(now_ns), "closed");
         }
         exceeds
     }
@@ -146,10 +169,28 @@ impl Session {
         self.parser.large_target()
     }
 
-    /// Whether another worker may go on with the session. Not while it is being closed, nor while requests are left.
+    /// Whether another worker may go on with the session. Not while it is being closed, nor while requests are left, nor
+    /// while lines are pushed to it.
     #[must_use]
-    pub const fn may_move(&self) -> bool {
-        !self.client.closing() && !self.unfinished
+    pub fn may_move(&self) -> bool {
+        !self.client.closing() && !self.unfinished && !self.is_held() && !self.client.is_monitor()
+    }
+
+    /// Whether it may wait for ever for its client: such a session is not ended by `timeout`.
+    #[must_use]
+    pub fn may_idle(&self) -> bool {
+        self.is_held() || self.client.is_monitor()
+    }
+
+    /// Appends what others have made for the client to `out`. Between replies only.
+    pub fn take_pushes(&mut self, worker: &WorkerState, out: &mut Output) {
+        let before = out.len();
+        for push in self.client.record().take_pushes() {
+            out.tail().extend_from_slice(&push);
+        }
+        let bytes = out.len() - before;
+        worker.statistics().output_bytes.add(bytes as i64);
+        self.client.record().count_output(bytes);
     }
 
     /// Takes bytes received and parses the first requests that are complete with them.
@@ -162,6 +203,7 @@ impl Session {
     ) -> Arrival<'a> {
         worker.refresh_settings(engine);
         worker.statistics().input_bytes.add(data.len() as i64);
+        self.client.record().count_input(data.len());
         self.parse(worker, clock, data)
     }
 
@@ -191,6 +233,10 @@ impl Session {
         batch: &mut Batch,
     ) -> Result<bool, ProtocolError> {
         batch.requests.clear();
+        if self.is_held() {
+            // Their turn comes after those that are held.
+            return Ok(true);
+        }
         let (limits, most) = (self.limits(worker), self.batch_max());
         self.parser
             .parse(source, &limits, most, &mut batch.requests)
@@ -212,25 +258,35 @@ impl Session {
             ..
         } = arrival;
         let before = out.len();
-        let room = output_watch::hard_end(output_limit(worker)).saturating_sub(self.unsent);
-        self.client.output_end = before.saturating_add(room);
+        let room = output_watch::hard_end(output_limit(worker)).saturating_sub(self.client.unsent);
+        self.client.begin_batch(before, room, source.len());
         self.unfinished = false;
         let ticks = || clock.monotonic_ns();
         let probe = worker.timer.probe(&ticks);
         worker.timer.start(clock);
         loop {
-            dispatch::run(
-                engine,
-                worker,
-                &mut self.client,
-                clock,
-                &batch,
-                &source,
-                out,
-                probe.as_ref(),
-            );
+            let served = if self.is_held() {
+                self.run_held(engine, worker, clock, out, probe.as_ref());
+                0
+            } else {
+                dispatch::run(
+                    engine,
+                    worker,
+                    &mut self.client,
+                    clock,
+                    batch.planned(&source),
+                    out,
+                    probe.as_ref(),
+                )
+            };
             match parsed {
-                _ if self.client.closing() || out.len() >= self.client.output_end => break,
+                _ if self.has_to_end(out) => break,
+                _ if self.is_held() => break,
+                _ if served < batch.requests.len() => {
+                    self.hold(&batch, &source, served);
+                    self.held_error = parsed.err();
+                    break;
+                }
                 Ok(true) if out.len() - before >= OUTPUT_SHARE => {
                     self.unfinished = true;
                     break;
@@ -263,14 +319,73 @@ impl Session {
             .statistics()
             .output_bytes
             .add((out.len() - before) as i64);
+        if self.client.record().is_doomed() {
+            self.client.close_after_reply();
+            return Verdict::Drop;
+        }
         if out.len() >= self.client.output_end {
-            let unsent = self.unsent + (out.len() - before);
-            self.tell_of_output(worker, unsent, "scheduled to be closed ASAP");
+            self.client.publish(out.len(), 0);
+            let line = self.client.line(clock.monotonic_ns());
+            tell_of_output(worker, &line, "scheduled to be closed ASAP");
             out.clear();
             self.client.close_after_reply();
             return Verdict::Drop;
         }
-        self.verdict(worker, out)
+        let verdict = self.verdict(worker, clock, out);
+        self.client.end_batch(
+            out.len(),
+            self.parser.buffered_bytes(),
+            self.parser.allocated_bytes(),
+        );
+        verdict
+    }
+
+    /// Whether the client gets nothing more run.
+    fn has_to_end(&self, out: &Output) -> bool {
+        self.client.closing()
+            || out.len() >= self.client.output_end
+            || self.client.record().is_doomed()
+    }
+
+    /// Keeps the requests of the batch from the one numbered `first` on.
+    fn hold(&mut self, batch: &Batch, source: &Source<'_>, first: usize) {
+        let left = batch.requests.iter(source).skip(first);
+        self.held.extend(left.map(OwnedArgs::from));
+        self.note_held();
+    }
+
+    fn note_held(&mut self) {
+        let bytes = self.held.iter().map(|args| args.args().total_bytes());
+        self.client.record().set_arguments(bytes.sum());
+        self.client.set_flag(ClientFlags::HELD, self.is_held());
+    }
+
+    /// Runs requests that a pause held, as far as it is over; then what was wrong behind them is told.
+    fn run_held(
+        &mut self,
+        engine: &Engine,
+        worker: &mut WorkerState,
+        clock: &dyn Clock,
+        out: &mut Output,
+        probe: Option<&Probe<'_>>,
+    ) {
+        let requests = self.held.iter().map(OwnedArgs::args);
+        let planned = requests.map(|args| (Planned::now(engine, args), args));
+        let served = dispatch::run(engine, worker, &mut self.client, clock, planned, out, probe);
+        self.held.drain(..served);
+        self.note_held();
+        if self.held.is_empty()
+            && !self.has_to_end(out)
+            && let Some(error) = self.held_error.take()
+        {
+            self.refuse(worker, &error, out);
+        }
+    }
+
+    /// Whether a pause holds requests.
+    #[must_use]
+    pub fn is_held(&self) -> bool {
+        !self.held.is_empty()
     }
 
     /// Runs more of the requests that were left.
@@ -306,7 +421,7 @@ impl Session {
         let mut before = out.len();
         let mut verdict = self.run(engine, worker, clock, arrival, out);
         while verdict == Verdict::Unfinished {
-            self.unsent += out.len() - before;
+            self.client.unsent += out.len() - before;
             before = out.len();
             verdict = self.go_on(engine, worker, clock, out);
         }
@@ -325,8 +440,12 @@ impl Session {
         worker.refresh_settings(engine);
         self.parser.large_filled(count);
         worker.statistics().input_bytes.add(count as i64);
+        self.client.record().count_input(count);
         if self.parser.large_target().is_some() {
-            return self.verdict(worker, out);
+            let (buffered, allocated) =
+                (self.parser.buffered_bytes(), self.parser.allocated_bytes());
+            self.client.record().set_input(buffered, allocated);
+            return self.verdict(worker, clock, out);
         }
         let mut arrival = self.parse(worker, clock, &[]);
         prepare(engine, worker, clock, std::slice::from_mut(&mut arrival));
@@ -353,47 +472,37 @@ impl Session {
 
     fn refuse(&mut self, worker: &WorkerState, error: &ProtocolError, out: &mut Output) {
         worker.statistics().error_replies.add(1);
-        Writer::new(out, self.client.protocol)
-            .error_bytes(&[b"ERR ".as_slice(), &error.message()].concat());
+        if self.client.replies.are_wanted() {
+            Writer::new(out, self.client.protocol)
+                .error_bytes(&[b"ERR ".as_slice(), &error.message()].concat());
+        }
         self.client.close_after_reply();
     }
 
-    /// In the form of Redis's line, with what is known here.
-    fn tell_of_output(&self, worker: &mut WorkerState, unsent: usize, fate: &str) {
-        worker
-            .statistics()
-            .output_buffer_limit_disconnections
-            .add(1);
-        let client = &self.client;
-        let origin = client.origin();
-        worker.actions.push(Action::Warn(format!(
-            "Client id={} addr={} laddr={} name={} db={} omem={unsent} lib-name={} lib-ver={} {fate} for overcoming of output \
-             buffer limits.",
-            client.id(),
-            origin.address,
-            origin.local_address,
-            String::from_utf8_lossy(&client.name),
-            client.database,
-            String::from_utf8_lossy(&client.library_name),
-            String::from_utf8_lossy(&client.library_version),
-        )));
-    }
-
-    fn verdict(&mut self, worker: &mut WorkerState, out: &mut Output) -> Verdict {
+    fn verdict(
+        &mut self,
+        worker: &mut WorkerState,
+        clock: &dyn Clock,
+        out: &mut Output,
+    ) -> Verdict {
         let buffered = self.parser.buffered_bytes();
         if buffered > worker.settings().client_query_buffer_limit() {
             worker.statistics().query_buffer_limit_disconnections.add(1);
-            let client = &self.client;
+            self.client
+                .record()
+                .set_input(buffered, self.parser.allocated_bytes());
+            let line = self.client.line(clock.monotonic_ns());
             worker.actions.push(Action::Warn(format!(
-                "Closing client that reached max query buffer length: id={} addr={} qbuf={buffered}",
-                client.id(),
-                client.origin().address
+                "Closing client that reached max query buffer length: {}",
+                String::from_utf8_lossy(&line)
             )));
             out.clear();
             self.client.close_after_reply();
         }
         if self.client.closing() {
             Verdict::Close
+        } else if self.is_held() {
+            Verdict::Held
         } else if self.unfinished {
             Verdict::Unfinished
         } else {
@@ -402,8 +511,20 @@ impl Session {
     }
 }
 
-/// All clients are of the first class so far, the normal one.
-fn output_limit(worker: &WorkerState) -> &OutputLimit {
+/// In the words of Redis's line.
+pub(crate) fn tell_of_output(worker: &mut WorkerState, line: &[u8], fate: &str) {
+    worker
+        .statistics()
+        .output_buffer_limit_disconnections
+        .add(1);
+    worker.actions.push(Action::Warn(format!(
+        "Client {} {fate} for overcoming of output buffer limits.",
+        String::from_utf8_lossy(line)
+    )));
+}
+
+/// Clients that monitor are of the first class too, the normal one, as in Redis; of the others there are none yet.
+pub(crate) fn output_limit(worker: &WorkerState) -> &OutputLimit {
     let [limit, ..] = worker.settings().client_output_buffer_limits();
     limit
 }

@@ -205,6 +205,11 @@ impl RequestParser {
             + self.partial.as_ref().map_or(0, |partial| partial.bytes())
     }
 
+    /// Bytes of memory held for unfinished requests, at least as many as are buffered.
+    pub fn allocated_bytes(&self) -> usize {
+        self.pending.capacity() + self.partial.as_ref().map_or(0, |partial| partial.bytes())
+    }
+
     fn requests(
         &mut self,
         source: &[u8],

@@ -4,8 +4,9 @@
 //! its own: whichever worker ends a round first asks it, so that an idle server asks nobody.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
+use weft_engine::clients::ClientRecord;
 use weft_engine::engine::WORKERS_MAX;
 use weft_os::load::{IdleTime, idle_time};
 use weft_reactor::Mailbox;
@@ -41,6 +42,11 @@ impl WorkerHandle {
     /// One of the worker's connections is gone.
     pub fn connection_left(&self) {
         self.connections.fetch_sub(1, Ordering::Relaxed);
+    }
+
+    /// Makes it look at the record of a client that it owns, or did a moment ago.
+    pub fn attend(&self, record: Arc<ClientRecord>) {
+        self.mailbox.post(ToWorker::Attend(record));
     }
 
     /// Tells it to end.

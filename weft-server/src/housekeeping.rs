@@ -161,12 +161,14 @@ impl Housekeeping {
             };
             let id = connected.id;
             if timeout_ns > 0
+                && !connected.session.may_idle()
                 && io.turn_started_ns().saturating_sub(connected.active_ns) > timeout_ns
             {
                 worker.shared.log.verbose("Closing idle client");
                 io.close(id, Close::Now);
             } else {
                 // Looked at once a second, it keeps the rounds going.
+                connected.session.set_unsent(io.pending_output(id));
                 self.worked |= worker.check_output(io, id);
             }
         }

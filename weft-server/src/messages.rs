@@ -1,8 +1,10 @@
 //! What threads say to each other: messages that never block the sender and never get lost.
 
 use std::os::fd::OwnedFd;
+use std::sync::Arc;
 use std::sync::mpsc::Sender;
 
+use weft_engine::clients::ClientRecord;
 use weft_reactor::PeerAddress;
 
 use crate::listeners::{RebindError, TcpPlan};
@@ -14,6 +16,8 @@ pub enum ToWorker {
     Connection(OwnedFd, PeerAddress),
     /// The same, of a connection that another worker had.
     Moved(Box<Departed>),
+    /// Look at this client's record: it was killed, or something was made for it.
+    Attend(Arc<ClientRecord>),
     /// Hand `count` connections to the worker numbered `to`, as they become quiet.
     Give {
         /// The worker that gets them.

@@ -72,9 +72,11 @@ impl Sessions {
         self.slots.iter().flatten().map(|connected| connected.id)
     }
 
-    /// When bytes last went in or out, of every connection.
+    /// When bytes last went in or out, of every connection that may not be idle for ever.
     pub fn active_ns(&self) -> impl Iterator<Item = u64> {
         let connections = self.slots.iter().flatten();
-        connections.map(|connected| connected.active_ns)
+        connections
+            .filter(|connected| !connected.session.may_idle())
+            .map(|connected| connected.active_ns)
     }
 }

@@ -5,7 +5,7 @@
 //! `closed` or `released`, or until it could not be adopted; as a client, from the first hand-over until it is gone.
 
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -13,6 +13,7 @@ use std::time::Duration;
 use smallvec::SmallVec;
 use weft_engine::action::Action;
 use weft_engine::client::Origin;
+use weft_engine::clients::ClientRecord;
 use weft_engine::engine::{Engine, WorkerState};
 use weft_engine::session::{Arrival, Session, Verdict, prepare};
 use weft_reactor::{
@@ -38,6 +39,18 @@ const FAREWELL: Duration = Duration::from_millis(500);
 /// The timer of what was put off. Housekeeping has another one.
 const NEXT_TURN: TimerToken = TimerToken(1);
 
+/// The timer of the end of a pause.
+const PAUSE_END: TimerToken = TimerToken(2);
+
+/// A pause is looked at again after so long at most, however long it is meant to last.
+const PAUSE_LOOK_NS: u64 = 3_600_000_000_000;
+
+/// Output longer than this does not leave for sure at the end of the turn.
+const SWOLLEN_BYTES: usize = 16 * 1024;
+
+/// After so many turns the driver tells itself when output leaves: it is behind.
+const SWOLLEN_TURNS: u8 = 2;
+
 /// A worker's state.
 pub struct Worker {
     pub(crate) shared: Arc<Shared>,
@@ -51,6 +64,14 @@ pub struct Worker {
     output: Output,
     /// Sessions with requests left over from this turn.
     unfinished: Vec<ConnectionId>,
+    /// Sessions with requests that a pause holds.
+    held: Vec<ConnectionId>,
+    /// The timer of the pause's end is set.
+    awaits_pause_end: bool,
+    /// How many pauses had ended when those who are held were last looked at.
+    pauses_seen: usize,
+    /// Connections with much output, and for how many turns that is to be looked at.
+    swollen: Vec<(ConnectionId, u8)>,
     /// The generation of the settings that admission has taken over.
     settings_seen: u64,
     stopping: bool,
@@ -72,6 +93,10 @@ impl Worker {
             turns: Turns::of_this_thread(),
             output: Output::new(),
             unfinished: Vec::new(),
+            held: Vec::new(),
+            awaits_pause_end: false,
+            pauses_seen: 0,
+            swollen: Vec::new(),
             settings_seen,
             stopping: false,
         }
@@ -88,6 +113,7 @@ impl Worker {
                 io.time_next_turn();
             }
             let report = io.turn(&mut self, None)?;
+            self.note_unsent(&io);
             self.load.turn(&report);
             self.turns
                 .turn_ended(&mut self.state, io.turn_started_ns(), &report);
@@ -113,6 +139,7 @@ impl Worker {
 
     fn welcome<D: Driver>(&mut self, io: &mut D, socket: OwnedFd, peer: PeerAddress) {
         let origin = self.origin(&socket, peer);
+        let descriptor = socket.as_raw_fd();
         match io.adopt(socket, None) {
             Ok(id) => {
                 if self.shared.log.shows(Level::Verbose) {
@@ -121,8 +148,9 @@ impl Worker {
                         .verbose(format_args!("Accepted {}", origin.address));
                 }
                 let engine = &self.shared.engine;
-                let session = Session::new(engine, engine.next_client_id(), origin);
+                let mut session = Session::new(engine, engine.next_client_id(), origin);
                 let active_ns = io.turn_started_ns();
+                session.settle(self.state.id(), id.to_bits(), descriptor, active_ns);
                 self.sessions.insert(Box::new(Connected {
                     id,
                     session,
@@ -145,16 +173,29 @@ impl Worker {
             filter,
             mut connected,
         } = departed;
+        let descriptor = socket.as_raw_fd();
         match io.adopt(socket, filter) {
             Ok(id) => {
                 connected.id = id;
                 connected.leaving_for = None;
-                let unfinished = connected.session.is_unfinished();
+                let session = &mut connected.session;
+                session.settle(
+                    self.state.id(),
+                    id.to_bits(),
+                    descriptor,
+                    io.turn_started_ns(),
+                );
+                let record = Arc::clone(session.client().record());
+                let (unfinished, held) = (session.is_unfinished(), session.is_held());
                 self.sessions.insert(connected);
+                // Bytes that arrived while it was on its way may have brought more than one turn's work, or what a
+                // pause holds.
                 if unfinished {
-                    // Bytes that arrived while it was on its way brought more than one turn's work.
                     self.put_off(io, id);
+                } else if held {
+                    self.hold(io, id);
                 }
+                self.attend(io, &record);
                 let statistics = self.state.statistics();
                 statistics.connected_clients.add(1);
                 statistics.connections_moved.add(1);
@@ -258,6 +299,7 @@ impl Worker {
         self.load.active_again(connected.active_ns);
         connected.active_ns = io.turn_started_ns();
         connected.session.set_unsent(io.pending_output(id));
+        connected.session.set_active_ns(connected.active_ns);
         let verdict = step(
             &mut connected.session,
             &self.shared.engine,
@@ -265,10 +307,17 @@ impl Worker {
             &self.clock,
             &mut self.output,
         );
+        if self.output.len() > SWOLLEN_BYTES {
+            self.swollen.push((id, SWOLLEN_TURNS));
+        }
         io.send(id, &mut self.output);
         match verdict {
             Verdict::Open => {
                 self.check_output(io, id);
+            }
+            Verdict::Held => {
+                self.check_output(io, id);
+                self.hold(io, id);
             }
             Verdict::Unfinished => {
                 self.check_output(io, id);
@@ -290,9 +339,55 @@ impl Worker {
         self.unfinished.push(id);
     }
 
-    /// Goes on with the sessions that were put off.
-    fn go_on<D: Driver>(&mut self, io: &mut D) {
-        for id in std::mem::take(&mut self.unfinished) {
+    /// Keeps a session whose next request a pause holds until that is over.
+    fn hold<D: Driver>(&mut self, io: &mut D, id: ConnectionId) {
+        io.pause_receive(id);
+        self.held.push(id);
+        if !std::mem::replace(&mut self.awaits_pause_end, true) {
+            let now_ns = monotonic_ns();
+            let clients = &self.shared.engine.clients;
+            let until_ns = clients.paused_until_ns(now_ns).unwrap_or(now_ns);
+            io.arm_timer(until_ns.min(now_ns + PAUSE_LOOK_NS), PAUSE_END);
+        }
+    }
+
+    /// Brings the record of clients with much output up to date, now that it has been sent as far as it goes.
+    fn note_unsent<D: Driver>(&mut self, io: &D) {
+        self.swollen.retain_mut(|(id, turns)| {
+            let unsent = io.pending_output(*id);
+            if let Some(connected) = self.sessions.get_mut(*id) {
+                connected.session.set_unsent(unsent);
+            }
+            *turns -= 1;
+            unsent > 0 && *turns > 0
+        });
+    }
+
+    /// Does what others want of a client: ends it, or sends it what was made for it. A client that has moved on is looked at
+    /// where it arrives.
+    fn attend<D: Driver>(&mut self, io: &mut D, record: &ClientRecord) {
+        let id = ConnectionId::from_bits(record.connection());
+        let Some(connected) = self.sessions.get_mut(id) else {
+            return;
+        };
+        if connected.session.client().id() != record.id() || connected.leaving_for.is_some() {
+            return;
+        }
+        if record.is_doomed() {
+            return io.close(id, Close::Now);
+        }
+        let session = &mut connected.session;
+        session.take_pushes(&self.state, &mut self.output);
+        if !self.output.is_empty() {
+            self.swollen.push((id, SWOLLEN_TURNS));
+            io.send(id, &mut self.output);
+            self.check_output(io, id);
+        }
+    }
+
+    /// Goes on with sessions that were put off or held.
+    fn go_on<D: Driver>(&mut self, io: &mut D, sessions: Vec<ConnectionId>) {
+        for id in sessions {
             if !io.is_open(id) {
                 continue;
             }
@@ -302,7 +397,7 @@ impl Worker {
             let Some(connected) = self.sessions.get_mut(id) else {
                 continue;
             };
-            if connected.session.is_unfinished() {
+            if connected.session.is_unfinished() || connected.session.is_held() {
                 continue;
             }
             if connected.input_ended {
@@ -334,7 +429,10 @@ impl Worker {
                 Action::Shutdown(_) => {
                     let _ = self.shared.main.send(ToMain::Shutdown);
                 }
-                Action::SettingsChanged => {
+                Action::Attend(record) => {
+                    self.shared.crew.worker(record.worker()).attend(record);
+                }
+                Action::SettingsChanged | Action::PauseEnded => {
                     self.shared.crew.workers().for_each(WorkerHandle::wake);
                 }
                 Action::Warn(text) => self.shared.log.warning(format_args!("{text}")),
@@ -396,26 +494,37 @@ impl<D: Driver> Handler<D> for Worker {
 
     fn end_of_input(&mut self, io: &mut D, id: ConnectionId) {
         match self.sessions.get_mut(id) {
+            // As in Redis, what a pause holds dies with its client.
+            Some(connected) if connected.session.is_held() => io.close(id, Close::Now),
             Some(connected) if connected.session.is_unfinished() => connected.input_ended = true,
             _ => io.close(id, Close::AfterFlush),
         }
     }
 
-    fn sent(&mut self, io: &mut D, id: ConnectionId, _remaining: usize) {
+    fn hung_up(&mut self, io: &mut D, id: ConnectionId) {
+        if let Some(connected) = self.sessions.get_mut(id)
+            && connected.session.is_held()
+        {
+            io.close(id, Close::Now);
+        }
+    }
+
+    fn sent(&mut self, io: &mut D, id: ConnectionId, remaining: usize) {
         // A client that is still taking its replies is not idle.
         if let Some(connected) = self.sessions.get_mut(id) {
             connected.active_ns = io.turn_started_ns();
+            connected.session.set_active_ns(connected.active_ns);
+            connected.session.set_unsent(remaining);
         }
     }
 
     fn closed(&mut self, _: &mut D, id: ConnectionId, _: CloseReason) {
         if let Some(connected) = self.sessions.remove(id) {
             if self.shared.log.shows(Level::Verbose) {
-                let client = connected.session.client();
+                let line = connected.session.client().line(monotonic_ns());
                 self.shared.log.verbose(format_args!(
-                    "Client closed connection id={} addr={}",
-                    client.id(),
-                    client.origin().address
+                    "Client closed connection {}",
+                    String::from_utf8_lossy(&line)
                 ));
             }
             self.state.statistics().connected_clients.add(-1);
@@ -452,7 +561,13 @@ impl<D: Driver> Handler<D> for Worker {
 
     fn timer(&mut self, io: &mut D, token: TimerToken) {
         if token == NEXT_TURN {
-            return self.go_on(io);
+            let unfinished = std::mem::take(&mut self.unfinished);
+            return self.go_on(io, unfinished);
+        }
+        if token == PAUSE_END {
+            self.awaits_pause_end = false;
+            let held = std::mem::take(&mut self.held);
+            return self.go_on(io, held);
         }
         let mut housekeeping = std::mem::take(&mut self.housekeeping);
         housekeeping.tick(self, io);
@@ -477,9 +592,15 @@ impl<D: Driver> Handler<D> for Worker {
             match message {
                 ToWorker::Connection(socket, peer) => self.welcome(io, socket, peer),
                 ToWorker::Moved(departed) => self.take_over(io, *departed),
+                ToWorker::Attend(record) => self.attend(io, &record),
                 ToWorker::Give { to, count } => self.give(io, to, count),
                 ToWorker::Stop => self.stopping = true,
             }
+        }
+        let pauses_ended = self.shared.engine.clients.pauses_ended();
+        if pauses_ended != std::mem::replace(&mut self.pauses_seen, pauses_ended) {
+            let held = std::mem::take(&mut self.held);
+            self.go_on(io, held);
         }
         self.housekeeping.work_done();
     }

@@ -47,9 +47,14 @@ pub struct CommandRow {
     pub arguments: &'static [Argument],
     /// The subcommands of a container.
     pub subcommands: &'static [CommandRow],
+    /// Which arguments are secrets: neither MONITOR nor the slow log shows them.
+    pub secrets: Option<fn(Args<'_>) -> Secrets>,
     /// What runs.
     pub handler: Handler,
 }
+
+/// The positions of a command's arguments that are secrets, in ascending order.
+pub type Secrets = SmallVec<[usize; 4]>;
 
 /// A deprecated command's notice.
 #[derive(Clone, Copy, Debug)]
@@ -79,6 +84,7 @@ impl CommandRow {
         system: false,
         arguments: &[],
         subcommands: &[],
+        secrets: None,
         handler: |_| Err(CommandError::Syntax),
     };
 

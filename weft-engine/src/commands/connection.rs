@@ -5,7 +5,7 @@ use weft_resp::Protocol;
 
 use super::client::{BAD_NAME, is_attribute};
 use super::options::{integer32, is};
-use crate::command::{Argument, Categories, CommandRow, Deprecation, Flags};
+use crate::command::{Argument, Categories, CommandRow, Deprecation, Flags, Secrets};
 use crate::dispatch::Context;
 use crate::error::CommandError;
 use crate::identity::REDIS_VERSION;
@@ -92,6 +92,7 @@ pub(super) const ROWS: &[CommandRow] = &[
             ],
         )
         .optional()],
+        secrets: Some(hello_secrets),
         handler: hello,
         ..CommandRow::DEFAULT
     },
@@ -114,6 +115,7 @@ pub(super) const ROWS: &[CommandRow] = &[
             Argument::string("username").optional().since("6.0.0"),
             Argument::string("password"),
         ],
+        secrets: Some(auth_secrets),
         handler: auth,
         ..CommandRow::DEFAULT
     },
@@ -284,6 +286,27 @@ impl<'a> Hello<'a> {
     }
 }
 
+/// Everything behind the name, whether or not the syntax is right.
+fn auth_secrets(args: weft_resp::Args<'_>) -> Secrets {
+    (1..args.len()).collect()
+}
+
+/// User and password behind each AUTH that is not a client's name, whether or not the rest is right.
+fn hello_secrets(args: weft_resp::Args<'_>) -> Secrets {
+    let mut secrets = Secrets::new();
+    let mut at = 1;
+    while let Some(word) = args.get(at) {
+        at += 1;
+        if is(word, "AUTH") {
+            secrets.extend(at..args.len().min(at + 2));
+            at += 2;
+        } else if is(word, "SETNAME") {
+            at += 1;
+        }
+    }
+    secrets
+}
+
 fn hello(cx: &mut Context<'_, '_>) -> Result<(), CommandError> {
     let hello = Hello::parse(cx.args)?;
     if let Some((user, password)) = hello.login {
@@ -293,7 +316,7 @@ fn hello(cx: &mut Context<'_, '_>) -> Result<(), CommandError> {
         return Err(HELLO_BEFORE_AUTH);
     }
     if let Some(name) = hello.name {
-        cx.client.name = name.into();
+        cx.client.record().set_name(name);
     }
     if let Some(protocol) = hello.protocol {
         cx.client.protocol = protocol;

@@ -14,6 +14,7 @@ mod keys;
 mod lcs;
 mod lolwut;
 mod memory;
+mod monitor;
 mod object;
 mod options;
 mod ranges;
@@ -41,6 +42,7 @@ pub const FAMILIES: &[&[CommandRow]] = &[
     database::ROWS,
     connection::ROWS,
     client::ROWS,
+    monitor::ROWS,
     server::ROWS,
     debug::ROWS,
     lolwut::ROWS,

@@ -42,6 +42,7 @@ pub use parse::Reason;
 pub use reference::{reference_is_current, reference_page};
 pub use sample::sample_file;
 pub use settings::{IoDriver, LogFormat, LogLevel, LogTimestamp, Permission, Settings, Supervisor};
+pub(crate) use syntax::quote;
 pub use table::{Access, Parameter, ParameterId, RETIRED, Stage};
 pub use title::process_title;
 

@@ -106,7 +106,7 @@ fn hex(digit: u8) -> u8 {
 }
 
 /// The text in double quotes, with escapes for everything that is not printable ASCII.
-pub(super) fn quote(text: &[u8]) -> String {
+pub(crate) fn quote(text: &[u8]) -> String {
     let mut quoted = String::with_capacity(text.len() + 2);
     quoted.push('"');
     for byte in text {

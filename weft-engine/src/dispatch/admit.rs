@@ -12,15 +12,32 @@ pub(super) fn admit(
     client: &Client,
     args: Args<'_>,
 ) -> Result<&'static CommandRow, CommandError> {
-    let container = named.ok_or_else(|| CommandError::unknown_command(args))?;
-    let row = resolve(container, args)?;
+    let record = client.record();
+    let found = named
+        .ok_or_else(|| CommandError::unknown_command(args))
+        .and_then(|container| Ok((container, resolve(container, args)?)));
+    record.set_command(found.as_ref().ok().map(|(_, row)| *row));
+    let (container, row) = found?;
     if !row.accepts(args.len()) {
         return Err(wrong_arity(container, row));
     }
     if !client.authenticated() && !row.flags.contains(Flags::NO_AUTH) {
         return Err(CommandError::NotAuthenticated);
     }
+    if client.is_monitor() && touches_keys(row.flags) {
+        return Err(MONITOR_AND_KEYS);
+    }
     Ok(row)
+}
+
+/// In Redis a client that monitors is a kind of replica.
+const MONITOR_AND_KEYS: CommandError =
+    CommandError::Text("ERR Replica can't interact with the keyspace");
+
+const fn touches_keys(flags: Flags) -> bool {
+    flags.contains(Flags::WRITE)
+        || flags.contains(Flags::READONLY)
+        || flags.contains(Flags::MAY_REPLICATE)
 }
 
 fn resolve(

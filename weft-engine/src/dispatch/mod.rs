@@ -14,5 +14,5 @@ pub use context::{Budget, Context, Key, Progress, Steps};
 pub use unit::{Change, EventClass, Unit};
 
 pub(crate) use expiry::{ExpiryCursor, expire_cycle};
-pub(crate) use run::{Batch, run};
+pub(crate) use run::{Batch, Planned, run};
 pub(crate) use unit::UnitLog;

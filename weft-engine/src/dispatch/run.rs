@@ -1,5 +1,7 @@
 //! Running a batch of parsed requests: look up, hash and prefetch all, then latch, execute and encode one by one.
 
+use std::sync::Arc;
+
 use smallvec::SmallVec;
 use weft_keyspace::{GateGuard, Position};
 use weft_resp::{Args, Probe, Requests, Writer};
@@ -10,17 +12,32 @@ use super::context::{Budget, Context, Key, Progress, Steps};
 use super::unit::Unit;
 use crate::action::Action;
 use crate::client::Client;
+use crate::clients::{ClientFlags, ClientRecord, monitors};
 use crate::clock::Clock;
 use crate::command::{CommandRow, Flags};
 use crate::engine::{Engine, WorkerState};
 use crate::error::CommandError;
+use crate::{output_watch, session};
 
 /// A request that has been looked at ahead of its turn.
-struct Planned {
+#[derive(Clone, Copy)]
+pub(crate) struct Planned {
     /// The command, a container's subcommand not yet resolved; none if the name is unknown.
     row: Option<&'static CommandRow>,
     /// Where its key lives, if it has just one in a fixed place.
     position: Option<Position>,
+}
+
+impl Planned {
+    /// Of a request whose turn it is.
+    pub(crate) fn now(engine: &Engine, args: Args<'_>) -> Self {
+        let row = args.get(0).and_then(|name| engine.commands.find(name));
+        let key = row
+            .and_then(CommandRow::single_key)
+            .and_then(|at| args.get(at));
+        let position = key.map(|key| engine.keyspace.position(key));
+        Self { row, position }
+    }
 }
 
 /// Requests of one connection that are run one after the other. Used again and again, to keep its memory.
@@ -43,19 +60,24 @@ impl Batch {
     ) {
         self.plan.clear();
         for args in self.requests.iter(source) {
-            let row = args.get(0).and_then(|name| engine.commands.find(name));
-            let key = row
-                .and_then(CommandRow::single_key)
-                .and_then(|at| args.get(at));
-            let position = key.map(|key| engine.keyspace.position(key));
-            if ahead && let (Some(row), Some(position)) = (row, position) {
+            let planned = Planned::now(engine, args);
+            if ahead && let (Some(row), Some(position)) = (planned.row, planned.position) {
                 let to_write = row.flags.contains(Flags::WRITE);
                 engine
                     .keyspace
                     .prefetch_bucket(gate, database, position, to_write);
             }
-            self.plan.push(Planned { row, position });
+            self.plan.push(planned);
         }
+    }
+
+    /// The requests in order, with what is known of them.
+    pub(crate) fn planned<'a>(
+        &'a self,
+        source: &'a [u8],
+    ) -> impl ExactSizeIterator<Item = (Planned, Args<'a>)> {
+        let plan = self.plan.iter().copied();
+        plan.zip(self.requests.iter(source))
     }
 
     /// Begins to load the entries that the buckets lead to. Buckets and entries of many requests are loaded in two rounds, so
@@ -86,25 +108,27 @@ struct Run<'b, 'k> {
     gate: Option<GateGuard<'k>>,
     /// Measures encoding in a turn that is timed.
     probe: Option<&'b Probe<'b>>,
+    /// A pause holds the request whose turn it was.
+    held: bool,
+    /// The command has run and those who monitor are to know.
+    shown: Option<&'static CommandRow>,
+    /// For those who monitor.
+    lines: Vec<u8>,
 }
 
-/// Runs a planned batch in order until the end or until the client is to be closed. Replies are appended to `out`.
-#[allow(
-    clippy::too_many_arguments,
-    reason = "one caller, and no two of them belong together"
-)]
-pub(crate) fn run(
+/// Runs planned requests in order until the end, until a pause holds one, or until the client is to be closed, and says how many it
+/// ran. Replies are appended to `out`.
+pub(crate) fn run<'a>(
     engine: &Engine,
     worker: &mut WorkerState,
     client: &mut Client,
     clock: &dyn Clock,
-    batch: &Batch,
-    source: &[u8],
+    requests: impl ExactSizeIterator<Item = (Planned, Args<'a>)>,
     out: &mut Output,
     probe: Option<&Probe<'_>>,
-) {
-    if batch.requests.is_empty() {
-        return;
+) -> usize {
+    if requests.len() == 0 {
+        return 0;
     }
     let gate = engine.keyspace.gate(worker.id()).enter();
     let unit = Unit::new(engine, clock, worker.take_log());
@@ -115,22 +139,76 @@ pub(crate) fn run(
         unit,
         gate: Some(gate),
         probe,
+        held: false,
+        shown: None,
+        lines: Vec::new(),
     };
-    for (planned, args) in batch.plan.iter().zip(batch.requests.iter(source)) {
-        run.one(planned, args, out);
+    let mut served = 0;
+    for (planned, args) in requests {
+        if run.client.record().is_doomed() {
+            break;
+        }
+        if run.client.replies.are_wanted() {
+            run.one(&planned, args, out);
+        } else {
+            run.one_unwanted(&planned, args, out);
+        }
+        if run.held {
+            // Its turn comes again.
+            run.worker.statistics().commands_processed.add(-1);
+            break;
+        }
+        served += 1;
         if run.client.closing() || out.len() >= run.client.output_end {
             break;
         }
     }
     let Run {
-        worker, unit, gate, ..
+        worker,
+        client,
+        unit,
+        gate,
+        lines,
+        ..
     } = run;
     worker.put_log(unit.finish());
     drop(gate);
     worker.hand_over_waste(engine);
+    if !lines.is_empty() {
+        show(engine, worker, client, &lines, clock.monotonic_ns());
+    }
+    served
+}
+
+/// Leaves what was done with those who monitor.
+#[cold]
+fn show(engine: &Engine, worker: &mut WorkerState, client: &Client, lines: &[u8], now_ns: u64) {
+    let most = output_watch::hard_end(session::output_limit(worker));
+    let mut tell = |monitor: &Arc<ClientRecord>, too_much: bool| {
+        if too_much {
+            let line = engine.clients.line(monitor, now_ns);
+            session::tell_of_output(worker, &line, "scheduled to be closed ASAP");
+        }
+        worker.actions.push(Action::Attend(Arc::clone(monitor)));
+    };
+    engine.clients.show(lines, client.id(), most, &mut tell);
 }
 
 impl Run<'_, '_> {
+    /// Runs a command whose reply may be dropped: only then is it known whether it is.
+    #[cold]
+    fn one_unwanted(&mut self, planned: &Planned, args: Args<'_>, out: &mut Output) {
+        self.client.replies.skip = std::mem::take(&mut self.client.replies.skip_next);
+        let mut reply = Output::new();
+        self.one(planned, args, &mut reply);
+        if self.held {
+            self.client.replies.skip_next = self.client.replies.skip;
+        } else if !self.client.replies.drop_this() {
+            out.append(&mut reply);
+        }
+        self.client.replies.skip = false;
+    }
+
     fn one(&mut self, planned: &Planned, args: Args<'_>, out: &mut Output) {
         self.worker.statistics().commands_processed.add(1);
         let outcome = self.execute(planned, args, out);
@@ -153,6 +231,9 @@ impl Run<'_, '_> {
                 Writer::probed(out, self.client.protocol, self.probe).error_bytes(&error.text());
             }
         }
+        if let Some(row) = self.shown.take() {
+            self.note_for_monitors(row, args, out);
+        }
     }
 
     fn execute(
@@ -166,9 +247,18 @@ impl Run<'_, '_> {
             return Ok(None);
         }
         let row = admit(planned.row, self.client, args)?;
+        if self.engine.clients.may_be_paused() && self.has_to_wait(row) {
+            return Ok(None);
+        }
         self.unit.begin(self.client.database);
+        self.unit
+            .set_traceless(self.client.flags().contains(ClientFlags::NO_TOUCH));
         let mut keys = keys(self.engine, row, planned, args);
         self.latch(row, &mut keys);
+        if self.gate.is_none() && self.engine.clients.may_be_paused() && self.has_to_wait(row) {
+            // The pause began while it waited for the keyspace.
+            return Ok(None);
+        }
         let mut context = Context {
             args,
             keys: &keys,
@@ -180,8 +270,44 @@ impl Run<'_, '_> {
             row,
             steps: None,
         };
-        (row.handler)(&mut context)?;
-        Ok(context.steps)
+        let result = (row.handler)(&mut context);
+        let steps = context.steps;
+        self.client.record().count_command();
+        if self.engine.clients.is_monitored() && monitors::is_shown(row) {
+            self.shown = Some(row);
+        }
+        result.map(|()| steps)
+    }
+
+    /// Lets those who monitor know of a command that has run. The client itself, if it is one of them, sees it behind the
+    /// reply.
+    #[cold]
+    fn note_for_monitors(&mut self, row: &CommandRow, args: Args<'_>, out: &mut Output) {
+        let start = self.lines.len();
+        let client = &*self.client;
+        let (now_us, database) = (self.unit.clock_us(), client.database);
+        monitors::write_line(
+            now_us,
+            database,
+            client.origin(),
+            row,
+            args,
+            &mut self.lines,
+        );
+        if client.is_monitor() && !client.closing() && !client.replies.drop_this() {
+            out.tail().extend_from_slice(&self.lines[start..]);
+        }
+    }
+
+    /// Whether a pause holds the command. Those who monitor are not paused, as in Redis.
+    #[cold]
+    fn has_to_wait(&mut self, row: &CommandRow) -> bool {
+        self.held = !self.client.is_monitor()
+            && self
+                .engine
+                .clients
+                .holds(row.flags, self.unit.monotonic_ns());
+        self.held
     }
 
     /// A browser that was tricked into talking to the server gets no answer and no second chance.

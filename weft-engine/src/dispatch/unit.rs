@@ -591,6 +591,16 @@ impl<'k> Unit<'k> {
         if self.log.overdue.get_mut().is_empty() {
             return;
         }
+        if self
+            .engine
+            .clients
+            .paused_until_ns(self.clock.monotonic_ns())
+            .is_some()
+        {
+            // The data stands still while clients are paused; the keys count as missing all the same.
+            self.log.overdue.get_mut().clear();
+            return;
+        }
         for (database, position, name) in std::mem::take(self.log.overdue.get_mut()) {
             let latch = self.latch_of(self.engine.keyspace.shard_of(position));
             let key = Key {

@@ -4,6 +4,7 @@
 
 mod advice;
 mod clients;
+mod clients_across;
 mod debug;
 mod harness;
 mod idle;
