@@ -18,8 +18,7 @@ fn four_workers(options: &[&str]) -> (Server, Client) {
 }
 
 /// Changes the number of active workers until told to stop, so that connections move.
-fn keep_moving(server: &Server, over: &AtomicBool) {
-    let mut control = server.connect();
+fn keep_moving(mut control: Client, over: &AtomicBool) {
     let mut random = fastrand::Rng::with_seed(11);
     while !over.load(Ordering::Relaxed) {
         control.ask(&format!("DEBUG WORKERS {}", random.u8(1..=4)), "+OK\r\n");
@@ -84,7 +83,9 @@ fn clients_are_killed_wherever_they_are() {
     let (server, mut control) = four_workers(&[]);
     let over = AtomicBool::new(false);
     thread::scope(|scope| {
-        let mover = scope.spawn(|| keep_moving(&server, &over));
+        let forcing = server.connect();
+        let over = &over;
+        let mover = scope.spawn(move || keep_moving(forcing, over));
         let mut victims = Vec::new();
         for number in 0..VICTIMS {
             let mut client = server.connect();
@@ -309,7 +310,9 @@ fn a_monitor_sees_every_command_once_in_the_order_of_each_connection() {
     monitor.ask("MONITOR", "+OK\r\n");
     let over = AtomicBool::new(false);
     thread::scope(|scope| {
-        let mover = scope.spawn(|| keep_moving(&server, &over));
+        let forcing = server.connect();
+        let over = &over;
+        let mover = scope.spawn(move || keep_moving(forcing, over));
         let senders: Vec<_> = (0..CLIENTS)
             .map(|_| {
                 let mut client = server.connect();
