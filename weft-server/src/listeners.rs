@@ -234,6 +234,7 @@ impl fmt::Display for Failure<'_> {
 #[cfg(test)]
 mod tests {
     use std::net::{TcpListener, TcpStream};
+    use std::sync::atomic::{AtomicU16, Ordering};
 
     use weft_reactor::{DriverOptions, EpollDriver};
 
@@ -253,12 +254,17 @@ mod tests {
         }
     }
 
+    /// Below the range from which the system takes ports for connections, so that none of those is in the way.
     fn free_port() -> u16 {
-        TcpListener::bind("127.0.0.1:0")
-            .unwrap()
-            .local_addr()
-            .unwrap()
-            .port()
+        static NEXT: AtomicU16 = AtomicU16::new(0);
+        const FIRST: u16 = 10_000;
+        let start = (std::process::id() % 2000) as u16;
+        loop {
+            let port = FIRST + (start + NEXT.fetch_add(1, Ordering::Relaxed)) % 2000;
+            if TcpListener::bind(("0.0.0.0", port)).is_ok() {
+                return port;
+            }
+        }
     }
 
     fn reachable(port: u16) -> bool {

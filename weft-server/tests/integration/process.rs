@@ -198,7 +198,7 @@ fn a_seed_gives_keys_their_order_back() {
         let mut keys = Vec::new();
         loop {
             match client.line() {
-                line if line == "+PONG" => break keys,
+                line if line == "+PONG\r\n" => break keys,
                 line => keys.push(line),
             }
         }
