@@ -22,11 +22,11 @@ fn lines(client: &mut Client, section: &str, prefix: &str) -> Vec<String> {
 }
 
 /// Lets `CLIENTS` clients run this at a time, each on a connection of its own.
-fn with_clients(server: &Server, run: impl Fn(&mut Client) + Sync) {
+fn with_clients(port: u16, run: impl Fn(&mut Client) + Sync) {
     thread::scope(|scope| {
         for _ in 0..CLIENTS {
             scope.spawn(|| {
-                let mut client = server.connect();
+                let mut client = Client::connect(("127.0.0.1", port)).unwrap();
                 run(&mut client);
             });
         }
@@ -36,8 +36,9 @@ fn with_clients(server: &Server, run: impl Fn(&mut Client) + Sync) {
 #[test]
 fn counts_of_all_workers_add_up() {
     let (server, mut client) = server();
+    let port = server.port();
     client.ask("CONFIG RESETSTAT", "+OK\r\n");
-    with_clients(&server, |client| {
+    with_clients(port, |client| {
         for _ in 0..ROUNDS {
             client.send("GET k\r\nGET k\r\nINCR k x\r\nNOSUCH\r\nAUTH default x y\r\n");
             client.expect(b"$-1\r\n$-1\r\n");
@@ -89,9 +90,10 @@ fn counts_of_all_workers_add_up() {
 #[test]
 fn memory_never_looks_negative_while_threads_free_what_others_made() {
     let (server, mut client) = server();
+    let port = server.port();
     thread::scope(|scope| {
         let load = scope.spawn(|| {
-            with_clients(&server, |client| {
+            with_clients(port, |client| {
                 let value = "x".repeat(100_000);
                 for round in 0..50 {
                     let key = round % 5;
@@ -131,12 +133,13 @@ fn memory_never_looks_negative_while_threads_free_what_others_made() {
 #[test]
 fn slow_commands_of_all_workers_have_numbers_in_one_order() {
     let (server, mut client) = server();
+    let port = server.port();
     client.ask(
         "CONFIG SET slowlog-log-slower-than 0 slowlog-max-len 100000",
         "+OK\r\n",
     );
     client.ask("SLOWLOG RESET", "+OK\r\n");
-    with_clients(&server, |client| {
+    with_clients(port, |client| {
         for _ in 0..ROUNDS {
             client.ask("GET k", "$-1\r\n");
         }
