@@ -43,6 +43,17 @@ pub enum Waste {
     Table(Dropped),
 }
 
+impl Waste {
+    /// How many values it holds.
+    #[must_use]
+    pub fn objects(&self) -> usize {
+        match self {
+            Self::Values(garbage) => garbage.ropes.len(),
+            Self::Table(table) => table.len(),
+        }
+    }
+}
+
 /// What the engine cannot do itself: files, sockets, facts about the process.
 pub trait Host: Send + Sync {
     /// The bytes of a file.
@@ -75,6 +86,11 @@ pub trait Host: Send + Sync {
 
     /// Frees large values.
     fn reap(&self, waste: Waste);
+
+    /// How many values have been handed over to be freed and are not free yet.
+    fn waste_left(&self) -> usize {
+        0
+    }
 
     /// Stops the calling thread for so long: DEBUG SLEEP.
     fn sleep(&self, _: Duration) {}
@@ -128,6 +144,8 @@ pub struct ProcessFacts {
     pub executable: String,
     /// The allocator's name and version.
     pub allocator: String,
+    /// Who supervises the process: `no`, `systemd` or `upstart`.
+    pub supervisor: &'static str,
     /// The driver of sockets in use: `epoll` or `io_uring`.
     pub io_driver: String,
 }

@@ -44,6 +44,8 @@ pub struct Client {
     output_counted: usize,
     /// The length of the output when the batch began.
     output_start: usize,
+    /// When what is being run was received, on the scale of the clock's instants; the greatest number: not known.
+    pub(crate) arrived_ns: u64,
     /// The selected database.
     pub database: usize,
     /// The protocol of its replies.
@@ -87,6 +89,7 @@ impl Client {
             unsent: 0,
             output_counted: 0,
             output_start: 0,
+            arrived_ns: u64::MAX,
             database: 0,
             protocol: Protocol::Resp2,
         }

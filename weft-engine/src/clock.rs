@@ -8,6 +8,11 @@ pub trait Clock {
     /// Nanoseconds since an arbitrary start, never going back. Cheap: it is read twice for every step that is measured.
     fn monotonic_ns(&self) -> u64;
 
+    /// Nanoseconds on a scale of its own, never going back: the cheapest reading there is, taken once for every command.
+    fn instant_ns(&self) -> u64 {
+        self.monotonic_ns()
+    }
+
     /// Microseconds on the scale of [`monotonic_ns`](Self::monotonic_ns).
     fn monotonic_us(&self) -> u64 {
         self.monotonic_ns() / 1000
@@ -32,8 +37,26 @@ impl ManualClock {
 
     /// Moves the clock forward.
     pub fn advance_ms(&self, ms: u64) {
-        self.0
-            .fetch_add(ms * 1000, std::sync::atomic::Ordering::Relaxed);
+        self.advance_us(ms * 1000);
+    }
+
+    /// Moves the clock forward by less.
+    pub fn advance_us(&self, us: u64) {
+        self.0.fetch_add(us, std::sync::atomic::Ordering::Relaxed);
+    }
+}
+
+impl<C: Clock + ?Sized> Clock for std::sync::Arc<C> {
+    fn unix_us(&self) -> u64 {
+        (**self).unix_us()
+    }
+
+    fn monotonic_ns(&self) -> u64 {
+        (**self).monotonic_ns()
+    }
+
+    fn instant_ns(&self) -> u64 {
+        (**self).instant_ns()
     }
 }
 

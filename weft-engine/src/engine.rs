@@ -9,11 +9,14 @@ use crate::access::AccessRule;
 use crate::action::{Action, Host, Waste};
 use crate::clients::Clients;
 use crate::command::CommandTable;
+use crate::command_statistics::{CommandAccounts, CommandStatistics};
 use crate::commands;
 use crate::config::{Config, Settings};
 use crate::dispatch::{Batch, Change, ExpiryCursor, UnitLog};
 use crate::journal::Journal;
+use crate::latency::{LatencyEvent, LatencyMonitor, LatencySample};
 use crate::memory::Watermarks;
+use crate::slow_log::SlowLog;
 use crate::statistics::{Account, Totals, WorkerStatistics};
 use crate::step_times::{StepTimer, Turn};
 
@@ -33,6 +36,12 @@ pub struct Engine {
     pub identity: Identity,
     /// Whether overdue keys are removed although nobody asks for them.
     pub active_expiry: AtomicBool,
+    /// What is counted per command and per kind of error.
+    pub command_accounts: CommandAccounts,
+    /// Commands that were slow.
+    pub slow_log: SlowLog,
+    /// Events that took long.
+    pub latency: LatencyMonitor,
     pub(crate) watermarks: Watermarks,
     /// How many workers serve connections now.
     pub active_workers: AtomicUsize,
@@ -60,6 +69,8 @@ struct StatisticsReset {
 pub struct Identity {
     /// 40 hexadecimal digits, new with every start.
     pub run_id: String,
+    /// Likewise: names the history of the data set.
+    pub replication_id: String,
     /// When it started, in milliseconds since 1970.
     pub started_ms: u64,
     /// The path of the configuration file, if one was given.
@@ -141,7 +152,10 @@ impl Engine {
             watermarks: Watermarks::begin(&*parts.host, &keyspace),
             keyspace,
             clients: Arc::new(Clients::new(&commands)),
+            command_accounts: CommandAccounts::new(commands.count()),
             commands,
+            slow_log: SlowLog::default(),
+            latency: LatencyMonitor::default(),
             journal: Arc::new(Journal::new(WORKERS_MAX)),
             host: parts.host,
             identity: parts.identity,
@@ -227,7 +241,8 @@ impl Engine {
         self.statistics_reset().at_ns
     }
 
-    /// CONFIG RESETSTAT: everything counts from here, except what tells how many there are now.
+    /// CONFIG RESETSTAT: everything counts from here, except what tells how many there are now. What is counted per command
+    /// counts from every worker's next [refresh](WorkerState::refresh_settings).
     pub fn reset_statistics(&self, now_ns: u64) {
         let mut reset = self.statistics_reset();
         reset.at_ns = now_ns;
@@ -236,12 +251,16 @@ impl Engine {
             .iter()
             .map(|worker| {
                 worker.longest_turn_ns.reset();
+                worker.most_commands_in_turn.reset();
                 Totals {
                     connected_clients: 0,
                     ..Totals::of(worker)
                 }
             })
             .collect();
+        drop(reset);
+        self.command_accounts.reset();
+        self.settings_changed();
     }
 
     fn statistics_reset(&self) -> MutexGuard<'_, StatisticsReset> {
@@ -273,6 +292,19 @@ impl Engine {
     }
 }
 
+/// How long a command must take for the slow log or the latency monitor to want it.
+fn notable_ns(settings: &Settings) -> u64 {
+    let ns = |number: Option<u64>, unit_ns: u64| number.map(|n| n.saturating_mul(unit_ns));
+    [
+        ns(settings.slowlog_log_slower_than_us(), 1_000),
+        ns(settings.latency_monitor_threshold_ms(), 1_000_000),
+    ]
+    .into_iter()
+    .flatten()
+    .min()
+    .unwrap_or(u64::MAX)
+}
+
 /// Makes the choice of turns that are timed independent of the commands' randomness.
 const TIMER_SEED: u64 = 0x7469_6d65_7475_726e;
 
@@ -283,6 +315,13 @@ pub struct WorkerState {
     settings: Arc<Settings>,
     settings_generation: u64,
     access_rule: AccessRule,
+    pub(crate) commands: Arc<CommandStatistics>,
+    /// Whether durations of commands are kept.
+    pub(crate) tracks_latency: bool,
+    /// Commands that take at least so many nanoseconds are looked at more closely.
+    pub(crate) notable_ns: u64,
+    /// When the turn's wait was over, on the scale of the clock's instants; the greatest number: not known.
+    pub(crate) turn_began_ns: u64,
     log: UnitLog,
     /// Batches not in use.
     #[allow(
@@ -309,6 +348,10 @@ impl WorkerState {
             id,
             statistics: engine.join(id),
             access_rule: AccessRule::of(&settings),
+            commands: engine.command_accounts.of_worker(id),
+            tracks_latency: settings.latency_tracking(),
+            notable_ns: notable_ns(&settings),
+            turn_began_ns: u64::MAX,
             settings,
             settings_generation,
             log: UnitLog::default(),
@@ -333,18 +376,27 @@ impl WorkerState {
         &self.statistics
     }
 
+    /// Counts an error reply.
+    pub(crate) fn count_error(&self, engine: &Engine, text: &[u8]) {
+        self.statistics.error_replies.add(1);
+        engine.command_accounts.count_error(&self.commands, text);
+    }
+
     /// The settings as they were when the batch began.
     #[must_use]
     pub fn settings(&self) -> &Settings {
         &self.settings
     }
 
-    /// Takes the settings anew if they have changed.
+    /// Takes the settings anew if they have changed, and counts commands anew if the statistics were reset.
     pub fn refresh_settings(&mut self, engine: &Engine) {
         let generation = engine.config_generation.load(Ordering::Acquire);
         if generation != self.settings_generation {
             self.settings = Arc::clone(engine.config().settings());
             self.access_rule = AccessRule::of(&self.settings);
+            self.commands = engine.command_accounts.of_worker(self.id);
+            self.tracks_latency = self.settings.latency_tracking();
+            self.notable_ns = notable_ns(&self.settings);
             self.settings_generation = generation;
         }
     }
@@ -361,6 +413,11 @@ impl WorkerState {
         self.timer.begin_turn(clock)
     }
 
+    /// The turn's wait is over: what is received from here on has arrived now.
+    pub fn turn_began(&mut self, clock: &dyn crate::clock::Clock) {
+        self.turn_began_ns = clock.instant_ns();
+    }
+
     /// Counts a turn that is over. `delayed_ns` tells for how much of it another thread had the processor; it is asked
     /// only if the turn may be the longest.
     pub fn end_turn(&mut self, turn: &Turn, delayed_ns: impl FnOnce() -> u64) {
@@ -374,19 +431,31 @@ impl WorkerState {
         clock: &dyn crate::clock::Clock,
         budget: usize,
     ) -> bool {
-        engine.active_expiry.load(Ordering::Relaxed)
-            && engine
-                .clients
-                .paused_until_ns(clock.monotonic_ns())
-                .is_none()
-            && crate::dispatch::expire_cycle(engine, self, clock, budget)
+        let paused = engine.clients.paused_until_ns(clock.monotonic_ns());
+        if !engine.active_expiry.load(Ordering::Relaxed) || paused.is_some() {
+            return false;
+        }
+        let began_ns = clock.instant_ns();
+        let more = crate::dispatch::expire_cycle(engine, self, clock, budget);
+        let took_ns = clock.instant_ns().saturating_sub(began_ns);
+        self.statistics.expire_cycle_ns.add(took_ns as i64);
+        self.statistics.expire_cycles_cut.add(i64::from(more));
+        let took_ms = took_ns / 1_000_000;
+        let threshold_ms = self.settings.latency_monitor_threshold_ms();
+        if threshold_ms.is_some_and(|least| took_ms >= least) {
+            let at_s = clock.unix_ms() / 1_000;
+            let sample = LatencySample { at_s, took_ms };
+            engine.latency.add(LatencyEvent::ExpireCycle, sample);
+        }
+        more
     }
 
     /// Hands what has to be freed to the reaper: after the batch, outside latches and gate.
     pub(crate) fn hand_over_waste(&mut self, engine: &Engine) {
-        self.waste
-            .drain(..)
-            .for_each(|waste| engine.host.reap(waste));
+        for waste in self.waste.drain(..) {
+            self.statistics.reaped_objects.add(waste.objects() as i64);
+            engine.host.reap(waste);
+        }
     }
 
     pub(crate) fn take_batch(&mut self) -> Box<Batch> {

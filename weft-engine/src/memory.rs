@@ -17,6 +17,8 @@ pub(crate) struct Watermarks {
     startup: u64,
     /// The most that was seen.
     peak: AtomicU64,
+    /// When that was, in seconds since 1970; 0: when the engine was made.
+    peak_at_s: AtomicU64,
 }
 
 impl Watermarks {
@@ -25,6 +27,7 @@ impl Watermarks {
         Self {
             startup,
             peak: AtomicU64::new(startup),
+            peak_at_s: AtomicU64::new(0),
         }
     }
 }
@@ -36,6 +39,8 @@ pub struct MemoryUse {
     pub used: u64,
     /// The most that was seen in use, now or earlier.
     pub peak: u64,
+    /// When that was, in seconds since 1970.
+    pub peak_at_s: u64,
     /// In use when the engine was made.
     pub startup: u64,
     /// The general allocator's part.
@@ -45,15 +50,24 @@ pub struct MemoryUse {
 }
 
 impl Engine {
-    /// What is in use now. Takes no latch; tens of microseconds, most of them the allocator's.
-    pub fn memory_use(&self) -> MemoryUse {
+    /// What is in use at `now_s`, seconds since 1970. Takes no latch; tens of microseconds, most of them the allocator's.
+    pub fn memory_use(&self, now_s: u64) -> MemoryUse {
         let allocator = self.host.allocator();
         let mapped = self.keyspace.mapped_bytes();
         let used = allocator.allocated + mapped;
+        let peak_at_s = &self.watermarks.peak_at_s;
         let before = self.watermarks.peak.fetch_max(used, Ordering::Relaxed);
+        if used > before {
+            peak_at_s.store(now_s, Ordering::Relaxed);
+        }
+        let peak_at_s = match peak_at_s.load(Ordering::Relaxed) {
+            0 => self.identity.started_ms / 1000,
+            at_s => at_s,
+        };
         MemoryUse {
             used,
             peak: before.max(used),
+            peak_at_s,
             startup: self.watermarks.startup,
             allocator,
             mapped,

@@ -89,6 +89,10 @@ fn count_batch(worker: &WorkerState, requests: usize) {
         let statistics = worker.statistics();
         statistics.batches.add(1);
         statistics.batched_requests.add(requests as i64);
+        if requests > 1 {
+            statistics.prefetched_batches.add(1);
+            statistics.prefetched_requests.add(requests as i64);
+        }
     }
 }
 
@@ -214,6 +218,9 @@ impl Session {
         data: &'a [u8],
     ) -> Arrival<'a> {
         worker.timer.start(clock);
+        if !self.unfinished && !self.is_held() {
+            self.client.arrived_ns = worker.turn_began_ns;
+        }
         let source = self.parser.begin(data);
         let mut batch = worker.take_batch();
         let parsed = self.parse_batch(worker, &source, &mut batch);
@@ -306,7 +313,7 @@ impl Session {
                 }
                 Ok(false) => break,
                 Err(error) => {
-                    self.refuse(worker, &error, out);
+                    self.refuse(engine, worker, &error, out);
                     break;
                 }
             }
@@ -378,7 +385,7 @@ impl Session {
             && !self.has_to_end(out)
             && let Some(error) = self.held_error.take()
         {
-            self.refuse(worker, &error, out);
+            self.refuse(engine, worker, &error, out);
         }
     }
 
@@ -470,11 +477,17 @@ impl Session {
         }
     }
 
-    fn refuse(&mut self, worker: &WorkerState, error: &ProtocolError, out: &mut Output) {
-        worker.statistics().error_replies.add(1);
+    fn refuse(
+        &mut self,
+        engine: &Engine,
+        worker: &WorkerState,
+        error: &ProtocolError,
+        out: &mut Output,
+    ) {
+        let text = [b"ERR ".as_slice(), &error.message()].concat();
+        worker.count_error(engine, &text);
         if self.client.replies.are_wanted() {
-            Writer::new(out, self.client.protocol)
-                .error_bytes(&[b"ERR ".as_slice(), &error.message()].concat());
+            Writer::new(out, self.client.protocol).error_bytes(&text);
         }
         self.client.close_after_reply();
     }

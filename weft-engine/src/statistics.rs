@@ -15,6 +15,8 @@ macro_rules! counters {
             /// Nanoseconds of the longest turn of its loop since the start or the last reset, without sleep and without
             /// the time that another thread had the processor.
             pub longest_turn_ns: Maximum,
+            /// The most commands that one turn of its loop has run since the start or the last reset.
+            pub most_commands_in_turn: Maximum,
             /// When its loop began, on the scale of the engine's clock; 0 before that.
             pub loop_began_ns: Counter,
             /// Processor time of its thread in user mode, in microseconds, as last looked at.
@@ -65,7 +67,7 @@ counters! {
     connections_rejected,
     /// Connections that came from another worker.
     connections_moved,
-    /// Commands run, failed ones included.
+    /// Commands run, failed ones included, refused ones not.
     commands_processed,
     /// Error replies.
     error_replies,
@@ -79,6 +81,14 @@ counters! {
     keyspace_misses,
     /// Keys removed because their time had come.
     expired_keys,
+    /// Nanoseconds spent looking for such keys that nobody asked for.
+    expire_cycle_ns,
+    /// Such searches that ended with work left.
+    expire_cycles_cut,
+    /// Logins that failed.
+    logins_refused,
+    /// Values handed over to be freed.
+    reaped_objects,
     /// Changes to the data set.
     changes,
     /// Clients cut off because their unfinished request grew over the limit.
@@ -95,6 +105,10 @@ counters! {
     batches,
     /// Requests in them.
     batched_requests,
+    /// Batches of several requests, whose entries were loaded ahead.
+    prefetched_batches,
+    /// Requests in those.
+    prefetched_requests,
     /// Nanoseconds the loop was not asleep.
     busy_ns,
     /// Of those, in turns that were timed: waiting without sleep, and receiving.

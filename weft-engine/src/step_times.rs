@@ -242,10 +242,12 @@ impl StepTimer {
         }
         let seen = Seen::of(statistics);
         let before = std::mem::replace(&mut self.seen, seen);
+        let commands = seen.commands - before.commands;
+        statistics.most_commands_in_turn.raise(commands as u64);
         statistics.recent.add(
             turn.ended_ns,
             [
-                seen.commands - before.commands,
+                commands,
                 seen.input_bytes - before.input_bytes,
                 seen.output_bytes - before.output_bytes,
                 i64::from(turn.eventful),

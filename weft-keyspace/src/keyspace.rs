@@ -12,7 +12,7 @@ use crate::latch::{Held, LatchCell};
 use crate::position::{Partition, Position};
 use crate::shard::Shard;
 use crate::spine::Spine;
-use crate::table;
+use crate::table::{self, Census};
 
 /// Free pages given to the system by one call of [`Keyspace::trim`].
 const TRIM_PAGES: usize = 64;
@@ -282,6 +282,17 @@ impl Keyspace {
         (0..self.shards())
             .map(|shard| self.latch(shard).database_memory(db))
             .fold(Memory::default(), Memory::plus)
+    }
+
+    /// What is known of all entries of a database together; takes the latch of each shard with keys in turn.
+    pub fn census(&self, db: usize) -> Census {
+        let mut census = Census::default();
+        let mut from = 0;
+        while let Some(shard) = self.next_nonempty(db, from) {
+            self.latch(shard).add_to_census(db, &mut census);
+            from = shard + 1;
+        }
+        census
     }
 
     /// Bytes of memory in use that comes from the system and not from the general allocator, without latches.

@@ -36,4 +36,4 @@ pub use keyspace::{Exclusive, Keyspace, Latched, Memory, Options, Rng};
 pub use pauses::lets_go;
 pub use position::Position;
 pub use shard::{DeadlineChange, Garbage, PreImage, Prior, Removed, Replaced, RopeMut, Shard};
-pub use table::{Dropped, PLACE_BYTES};
+pub use table::{Census, Dropped, LENGTH_CLASSES, PLACE_BYTES};

@@ -23,7 +23,7 @@ use crate::keyspace::{Memory, Rng};
 use crate::latch::Guarded;
 use crate::position::Position;
 use crate::spine::Spine;
-use crate::table::{Context, Databases, Dropped, Occupied, Table};
+use crate::table::{Census, Context, Databases, Dropped, Occupied, Table, TableCensus};
 use capture::Capture;
 pub use capture::{PreImage, Prior};
 
@@ -186,11 +186,13 @@ impl Shard {
             occupied.set_raw(true);
         })?;
         let (table, held) = self.databases.table_and_held(db)?;
-        let (rope, counts) = table.occupied(position, key)?.into_rope()?;
+        let (rope, counts, census) = table.occupied(position, key)?.into_rope()?;
         Some(RopeMut {
             before: rope_bytes(rope),
+            length_before: rope.len(),
             rope,
             counts,
+            census,
             held,
         })
     }
@@ -384,6 +386,13 @@ impl Shard {
             .map_or_else(Memory::default, Table::memory)
     }
 
+    /// Adds what is known of all entries of a database here.
+    pub fn add_to_census(&self, db: usize, census: &mut Census) {
+        if let Some(table) = self.databases.table(db) {
+            census.add(table.census(), table.deadlines());
+        }
+    }
+
     /// Checks all invariants of a database here: for tests.
     ///
     /// # Panics
@@ -520,6 +529,8 @@ impl fmt::Debug for Shard {
 pub struct RopeMut<'a> {
     rope: &'a mut Rope,
     before: usize,
+    length_before: usize,
+    census: &'a mut TableCensus,
     /// The table's counts of bytes outside its arena and of all bytes, and the shard's of all bytes.
     counts: [&'a mut usize; 2],
     held: &'a AtomicUsize,
@@ -545,6 +556,8 @@ impl Drop for RopeMut<'_> {
         for count in &mut self.counts {
             **count = **count - self.before + after;
         }
+        self.census
+            .length_changed(self.length_before, self.rope.len());
         let held = self.held.load(Relaxed) - self.before + after;
         self.held.store(held, Relaxed);
     }

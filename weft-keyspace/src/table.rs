@@ -10,6 +10,7 @@
 //! Invariants: the root leads to this table's directory; what the root led to before is retired, not freed.
 
 mod bucket;
+mod census;
 mod databases;
 mod directory;
 mod dissolve;
@@ -25,6 +26,8 @@ use std::ptr::NonNull;
 use std::sync::atomic::AtomicPtr;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
+pub(crate) use census::TableCensus;
+pub use census::{Census, LENGTH_CLASSES};
 pub(crate) use databases::Databases;
 pub(crate) use directory::Directory;
 pub use dissolve::Dropped;
@@ -90,6 +93,7 @@ pub(crate) struct Table {
     arena: Arena,
     len: usize,
     deadlines: usize,
+    census: TableCensus,
     /// Bytes outside the arena: long keys and ropes.
     external: usize,
     /// Lower bound of all deadlines, as a tick; `u64::MAX` when there are none.
@@ -127,6 +131,7 @@ impl Table {
             arena,
             len: 0,
             deadlines: 0,
+            census: TableCensus::new(),
             external: 0,
             due: u64::MAX,
             round: None,
@@ -153,6 +158,11 @@ impl Table {
     /// Entries with a deadline.
     pub(crate) fn deadlines(&self) -> usize {
         self.deadlines
+    }
+
+    /// What is known of all entries together.
+    pub(crate) fn census(&self) -> &TableCensus {
+        &self.census
     }
 
     pub(crate) fn arena(&self) -> &Arena {
@@ -204,6 +214,8 @@ impl Table {
     /// Adds an entry whose key is not in the table.
     pub(crate) fn insert(&mut self, context: Context<'_>, position: Position, draft: Draft<'_>) {
         let deadline = draft.deadline;
+        self.census
+            .came(census::payload_length(&draft.value), deadline);
         let handle = self.store(context, draft);
         self.external += self.entry(handle).external_bytes();
         self.len += 1;

@@ -33,6 +33,7 @@ pub struct ServerHost {
     operating_system: String,
     executable: String,
     allocator: String,
+    supervisor: &'static str,
     io_driver: &'static str,
     crash: Arc<Crash>,
     appearance: Appearance,
@@ -46,6 +47,7 @@ impl ServerHost {
         reaper: Reaper,
         crew: Arc<Crew>,
         main: Sender<ToMain>,
+        supervisor: &'static str,
         io_driver: &'static str,
         crash: Arc<Crash>,
         appearance: Appearance,
@@ -60,6 +62,7 @@ impl ServerHost {
             operating_system: weft_os::process::operating_system(),
             executable: executable.to_string_lossy().into_owned(),
             allocator: allocator::name(),
+            supervisor,
             io_driver,
             crash,
             appearance,
@@ -196,6 +199,10 @@ impl Host for ServerHost {
         self.reaper.take(waste);
     }
 
+    fn waste_left(&self) -> usize {
+        self.reaper.left()
+    }
+
     fn sleep(&self, duration: Duration) {
         std::thread::sleep(duration);
     }
@@ -224,6 +231,7 @@ impl Host for ServerHost {
             system_cpu_us: time.system_us,
             executable: self.executable.clone(),
             allocator: self.allocator.clone(),
+            supervisor: self.supervisor,
             io_driver: self.io_driver.to_owned(),
         }
     }

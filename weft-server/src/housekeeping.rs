@@ -8,6 +8,7 @@
 //!  asleep --work_done, a client's time--> watching: a tick every 1000/hz ms --quiet for a while--> asleep
 //! ```
 
+use weft_engine::clock::Clock;
 use weft_engine::config::{ParameterId, Settings};
 use weft_reactor::{Close, Driver, TimerId, TimerToken};
 
@@ -178,7 +179,10 @@ impl Housekeeping {
     fn note_memory(&mut self, worker: &Worker, now_ns: u64) {
         if worker.state.id() == 0 && now_ns >= self.memory_due_ns {
             self.memory_due_ns = now_ns + MEMORY_PERIOD_NS;
-            worker.shared.engine.memory_use();
+            worker
+                .shared
+                .engine
+                .memory_use(worker.clock.unix_ms() / 1000);
         }
     }
 

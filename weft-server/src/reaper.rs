@@ -5,6 +5,7 @@
 
 use std::io;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, channel, sync_channel};
 use std::thread;
 
@@ -22,7 +23,11 @@ const SLICE_ENTRIES: usize = 4096;
 
 /// The way to the reaper.
 #[derive(Clone)]
-pub struct Reaper(SyncSender<Task>);
+pub struct Reaper {
+    tasks: SyncSender<Task>,
+    /// Values that wait to be freed, or are being freed.
+    left: Arc<AtomicUsize>,
+}
 
 enum Task {
     Free(Waste),
@@ -37,13 +42,15 @@ impl Reaper {
     /// Those of starting a thread, and of finding the processors.
     pub fn start(processors: Option<CpuList>) -> io::Result<Self> {
         let (sender, receiver) = sync_channel(QUEUE_LENGTH);
+        let left = Arc::<AtomicUsize>::default();
+        let left_here = Arc::clone(&left);
         let (ready, begun) = channel();
         thread::Builder::new()
             .name("weft-reaper".into())
             .spawn(move || {
                 let tied = processors.map_or(Ok(()), |list| list.pin_thread());
                 if ready.send(tied).is_ok() {
-                    work(&receiver);
+                    work(&receiver, &left_here);
                 }
             })?;
         begun.recv().map_err(io::Error::other)?.map_err(|error| {
@@ -52,30 +59,39 @@ impl Reaper {
                 format!("bio-cpulist: this machine has none of them: {error}"),
             )
         })?;
-        Ok(Self(sender))
+        Ok(Self {
+            tasks: sender,
+            left,
+        })
     }
 
     /// Gets rid of something, soon.
     pub fn take(&self, waste: Waste) {
-        match self.0.try_send(Task::Free(waste)) {
+        self.left.fetch_add(waste.objects(), Ordering::Relaxed);
+        match self.tasks.try_send(Task::Free(waste)) {
             Ok(()) => {}
             Err(TrySendError::Full(task) | TrySendError::Disconnected(task)) => {
-                work_on(task);
+                work_on(task, &self.left);
             }
         }
     }
 
+    /// How many values are not free yet.
+    pub fn left(&self) -> usize {
+        self.left.load(Ordering::Relaxed)
+    }
+
     /// Gives back what the keyspace no longer needs, soon. With a full queue it waits for the next call.
     pub fn collect(&self, engine: &Arc<Engine>) {
-        let _ = self.0.try_send(Task::Collect(Arc::clone(engine)));
+        let _ = self.tasks.try_send(Task::Collect(Arc::clone(engine)));
     }
 }
 
-fn work(queue: &Receiver<Task>) {
+fn work(queue: &Receiver<Task>, left: &AtomicUsize) {
     while let Ok(first) = queue.recv() {
-        let mut table_freed = work_on(first);
+        let mut table_freed = work_on(first, left);
         while let Ok(next) = queue.try_recv() {
-            table_freed |= work_on(next);
+            table_freed |= work_on(next, left);
         }
         if table_freed {
             // What a flush leaves is seldom needed again at once.
@@ -85,11 +101,13 @@ fn work(queue: &Receiver<Task>) {
 }
 
 /// Does it, and says whether a table was freed.
-fn work_on(task: Task) -> bool {
+fn work_on(task: Task, left: &AtomicUsize) -> bool {
     match task {
         Task::Free(waste) => {
             let table = matches!(waste, Waste::Table(_));
+            let objects = waste.objects();
             free(waste);
+            left.fetch_sub(objects, Ordering::Relaxed);
             table
         }
         Task::Collect(engine) => {

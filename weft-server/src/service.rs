@@ -39,6 +39,15 @@ impl Supervisor {
         )
     }
 
+    /// In the word that INFO has for it.
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::None => "no",
+            Self::Systemd(_) => "systemd",
+            Self::Upstart => "upstart",
+        }
+    }
+
     fn decide(parameter: Supervised, socket: Option<OsString>, upstart_job: bool) -> Self {
         match (parameter, socket) {
             (Supervised::Systemd | Supervised::Auto, Some(socket)) => Self::Systemd(socket),

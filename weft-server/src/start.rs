@@ -258,6 +258,7 @@ impl Server {
             reaper.clone(),
             Arc::clone(&crew),
             main.clone(),
+            supervisor.name(),
             io_driver.name(),
             crash,
             appearance,
@@ -271,7 +272,8 @@ impl Server {
             hash_seeds,
             identity: Identity {
                 run_id: chance::run_id()?,
-                started_ms: SystemClock.unix_ms(),
+                replication_id: chance::run_id()?,
+                started_ms: SystemClock::new().unix_ms(),
                 config_file,
             },
         }));

@@ -86,7 +86,7 @@ impl Worker {
             shared,
             state,
             sessions: Sessions::default(),
-            clock: SystemClock,
+            clock: SystemClock::new(),
             load: Load::beginning(monotonic_ns()),
             inbox,
             housekeeping: Housekeeping::default(),
@@ -607,6 +607,7 @@ impl<D: Driver> Handler<D> for Worker {
 
     fn turn_start(&mut self, io: &mut D) {
         self.turns.turn_began(io.turn_started_ns());
+        self.state.turn_began(&self.clock);
     }
 
     fn turn_end(&mut self, io: &mut D) {

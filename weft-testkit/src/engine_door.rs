@@ -185,6 +185,7 @@ impl Local {
             hash_seeds: [1, 2, 3, 4],
             identity: Identity {
                 run_id: "0".repeat(40),
+                replication_id: "1".repeat(40),
                 started_ms: now_ms,
                 config_file: None,
             },

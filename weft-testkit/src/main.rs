@@ -16,6 +16,7 @@ use weft_testkit::deviations::Deviations;
 use weft_testkit::differential::{self, Plan};
 use weft_testkit::door::{Door, Protocol};
 use weft_testkit::error::KitError;
+use weft_testkit::exporter;
 use weft_testkit::folder;
 use weft_testkit::oracle::Oracles;
 use weft_testkit::raw_differential;
@@ -58,6 +59,7 @@ weft-testkit COMMAND [OPTIONS]
   command-docs            COMMAND INFO and COMMAND DOCS of every command that the server has, against the reference
   clients [NAME ...]      the command-line tools and client libraries against the server; those whose names begin so
       --strict              a client that could not be had is a failure
+  exporter                prometheus-redis-exporter against the server, and whether what it exports is right
   pages [--check]         write the pages and the sample file that are made from tables, or check that they are up to date
   histories               what many connections see at once, and whether an order of their operations explains it
       --seconds N           no episode begins later (20); --episodes N: so many at most
@@ -121,6 +123,7 @@ fn main() -> ExitCode {
         "cases" => run_cases(&arguments),
         "command-docs" => run_command_docs(&arguments),
         "clients" => run_clients(&arguments),
+        "exporter" => run_exporter(&arguments),
         "pages" => run_pages(&arguments),
         "throughput" => run_throughput(&arguments),
         "threads" => measuring::run_threads(&arguments),
@@ -389,6 +392,23 @@ fn run_clients(arguments: &Arguments) -> Result<bool, KitError> {
         ));
     }
     Ok(failed == 0)
+}
+
+fn run_exporter(arguments: &Arguments) -> Result<bool, KitError> {
+    let contest = Contest::of(arguments)?;
+    let subject = contest
+        .subject
+        .ok_or_else(|| KitError::Missing("the exporter needs the socket door".to_owned()))?;
+    let server = Server::start(&subject, &contest.arguments)?;
+    match exporter::run(&server) {
+        Ok(values) => println!("exporter: {values} values are right\nexporter: 1 passed, 0 failed"),
+        Err(KitError::Unexpected(what)) => {
+            println!("{what}\nexporter: 0 passed, 1 failed");
+            return Ok(false);
+        }
+        Err(error) => return Err(error),
+    }
+    Ok(true)
 }
 
 fn run_throughput(arguments: &Arguments) -> Result<bool, KitError> {

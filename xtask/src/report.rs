@@ -32,7 +32,7 @@ const BUDGETS: &[(&str, &[&str], u64)] = &[
         6 * 60,
     ),
     ("histories", &["histories"], 2 * 60),
-    ("clients", &["clients", "storm"], 4 * 60),
+    ("clients", &["clients", "storm", "exporter"], 4 * 60),
 ];
 
 /// Collects what came of the stages.

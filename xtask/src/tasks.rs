@@ -127,6 +127,7 @@ fn tests(report: &mut Report) {
     for driver in DRIVERS {
         report.add(storm(driver, STORM));
     }
+    report.add(stage::run("exporter", &mut kit(&["exporter"])));
     for (seconds, driver, manner) in HISTORIES {
         report.add(histories(seconds, driver, "1", manner));
     }

@@ -11,7 +11,7 @@ use weft_resp::Args;
 
 use super::{ClientFlags, ClientRecord, Clients, MONITORED, lock};
 use crate::client::Origin;
-use crate::command::{CommandRow, Flags};
+use crate::command::{CommandRow, Flags, REDACTED};
 use crate::config::quote;
 
 impl Clients {
@@ -61,9 +61,6 @@ impl Clients {
         }
     }
 }
-
-/// What stands for a secret.
-const REDACTED: &[u8] = b"(redacted)";
 
 /// Whether those who monitor see commands of this kind.
 pub(crate) const fn is_shown(row: &CommandRow) -> bool {

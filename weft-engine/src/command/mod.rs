@@ -13,5 +13,5 @@ mod table;
 pub use args::{Argument, ArgumentKind};
 pub use flags::{Categories, Flags, KeyFlags};
 pub use keys::{Begin, Find, KeyArgument, KeySpec, KeysError};
-pub use row::{CommandRow, Deprecation, Handler, Secrets};
-pub use table::CommandTable;
+pub use row::{CommandRow, Deprecation, Handler, REDACTED, Secrets};
+pub use table::{CommandIndex, CommandTable, Numbered};

@@ -56,6 +56,9 @@ pub struct CommandRow {
 /// The positions of a command's arguments that are secrets, in ascending order.
 pub type Secrets = SmallVec<[usize; 4]>;
 
+/// What is shown in the place of a secret.
+pub const REDACTED: &[u8] = b"(redacted)";
+
 /// A deprecated command's notice.
 #[derive(Clone, Copy, Debug)]
 pub struct Deprecation {

@@ -5,10 +5,63 @@ use super::row::CommandRow;
 /// The longest command name the table is built for.
 const NAME_MAX: usize = 32;
 
+/// A command's place in tables with an entry per command, counted from 0: every container is followed by its subcommands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct CommandIndex(u16);
+
+impl CommandIndex {
+    /// The place.
+    #[must_use]
+    pub const fn get(self) -> usize {
+        self.0 as usize
+    }
+
+    const fn plus(self, count: usize) -> Self {
+        Self(self.0 + count as u16)
+    }
+}
+
+/// A command with its place.
+#[derive(Clone, Copy, Debug)]
+pub struct Numbered {
+    /// Its row.
+    pub row: &'static CommandRow,
+    /// Its place.
+    pub index: CommandIndex,
+}
+
+impl Numbered {
+    /// The subcommand of that name, in any letter case.
+    #[must_use]
+    pub fn subcommand(self, name: &[u8]) -> Option<Self> {
+        let at = self
+            .row
+            .subcommands
+            .iter()
+            .position(|row| row.name.as_bytes().eq_ignore_ascii_case(name))?;
+        Some(Self {
+            row: &self.row.subcommands[at],
+            index: self.index.plus(1 + at),
+        })
+    }
+
+    /// All subcommands.
+    pub fn subcommands(self) -> impl Iterator<Item = Self> {
+        let rows = self.row.subcommands.iter().enumerate();
+        rows.map(move |(at, row)| Self {
+            row,
+            index: self.index.plus(1 + at),
+        })
+    }
+}
+
 /// Finds rows by name in any letter case: open addressing over a power of two of slots, at most a quarter full.
 pub struct CommandTable {
-    slots: Box<[Option<&'static CommandRow>]>,
+    slots: Box<[Option<Numbered>]>,
     rows: Vec<&'static CommandRow>,
+    /// The same, with their places.
+    numbered: Vec<Numbered>,
+    count: usize,
 }
 
 impl CommandTable {
@@ -19,7 +72,10 @@ impl CommandTable {
     #[must_use]
     pub fn new(families: &[&'static [CommandRow]]) -> Self {
         let rows: Vec<_> = families.iter().flat_map(|family| family.iter()).collect();
-        let mut slots = vec![None; (rows.len() * 4).next_power_of_two()].into_boxed_slice();
+        let mut slots: Box<[Option<Numbered>]> =
+            vec![None; (rows.len() * 4).next_power_of_two()].into_boxed_slice();
+        let mut numbered = Vec::with_capacity(rows.len());
+        let mut next = CommandIndex(0);
         for row in &rows {
             assert!(
                 row.name.len() <= NAME_MAX,
@@ -28,25 +84,42 @@ impl CommandTable {
             );
             let mut at = hash(row.name.as_bytes()) & (slots.len() - 1);
             while let Some(other) = slots[at] {
-                let other: &CommandRow = other;
-                assert!(other.name != row.name, "two commands named {}", row.name);
+                assert!(
+                    other.row.name != row.name,
+                    "two commands named {}",
+                    row.name
+                );
                 at = (at + 1) & (slots.len() - 1);
             }
-            slots[at] = Some(*row);
+            let command = Numbered { row, index: next };
+            slots[at] = Some(command);
+            numbered.push(command);
+            next = next.plus(1 + row.subcommands.len());
         }
-        Self { slots, rows }
+        Self {
+            slots,
+            rows,
+            numbered,
+            count: next.get(),
+        }
     }
 
     /// The command of that name, in any letter case.
     #[must_use]
     pub fn find(&self, name: &[u8]) -> Option<&'static CommandRow> {
+        self.find_numbered(name).map(|command| command.row)
+    }
+
+    /// The same with its place.
+    #[must_use]
+    pub fn find_numbered(&self, name: &[u8]) -> Option<Numbered> {
         if name.len() > NAME_MAX {
             return None;
         }
         let mut at = hash(name) & (self.slots.len() - 1);
-        while let Some(row) = self.slots[at] {
-            if row.name.as_bytes().eq_ignore_ascii_case(name) {
-                return Some(row);
+        while let Some(command) = self.slots[at] {
+            if command.row.name.as_bytes().eq_ignore_ascii_case(name) {
+                return Some(command);
             }
             at = (at + 1) & (self.slots.len() - 1);
         }
@@ -69,6 +142,18 @@ impl CommandTable {
     #[must_use]
     pub fn rows(&self) -> &[&'static CommandRow] {
         &self.rows
+    }
+
+    /// The same with their places.
+    #[must_use]
+    pub fn numbered(&self) -> &[Numbered] {
+        &self.numbered
+    }
+
+    /// How many commands there are, subcommands included: every [`CommandIndex`] is below.
+    #[must_use]
+    pub const fn count(&self) -> usize {
+        self.count
     }
 }
 

@@ -1,8 +1,8 @@
 //! CONFIG: reading and changing parameters while the server runs.
 
 use crate::action::Action;
-use crate::command::{Argument, CommandRow, Flags};
-use crate::config::ParameterId;
+use crate::command::{Argument, CommandRow, Flags, Secrets};
+use crate::config::{ParameterId, is_secret};
 use crate::dispatch::Context;
 use crate::error::CommandError;
 
@@ -54,6 +54,7 @@ const SUBCOMMANDS: &[CommandRow] = &[
             &[Argument::string("parameter"), Argument::string("value")],
         )
         .multiple()],
+        secrets: Some(set_secrets),
         handler: set,
         ..CommandRow::DEFAULT
     },
@@ -109,6 +110,14 @@ fn get(cx: &mut Context<'_, '_>) -> Result<(), CommandError> {
         cx.reply.bulk(&value);
     }
     Ok(())
+}
+
+/// The values of parameters that hold passwords.
+fn set_secrets(args: weft_resp::Args<'_>) -> Secrets {
+    (3..args.len())
+        .step_by(2)
+        .filter(|at| is_secret(&args[at - 1]))
+        .collect()
 }
 
 /// All pairs or none: the surroundings are asked first whether they can follow.
@@ -172,6 +181,7 @@ fn rewrite_failed(error: &std::io::Error) -> CommandError {
 
 fn resetstat(cx: &mut Context<'_, '_>) -> Result<(), CommandError> {
     cx.engine.reset_statistics(cx.unit.monotonic_ns());
+    cx.worker.refresh_settings(cx.engine);
     cx.reply.ok();
     Ok(())
 }

@@ -227,6 +227,7 @@ fn authenticate(
         cx.client.authenticate();
         Ok(())
     } else {
+        cx.worker.statistics().logins_refused.add(1);
         Err(WRONG_PASSWORD)
     }
 }

@@ -120,11 +120,11 @@ fn usage(cx: &mut Context<'_, '_>) -> Result<(), CommandError> {
     Ok(())
 }
 
-/// What MEMORY STATS and MEMORY DOCTOR tell, in bytes where it says nothing else.
-struct Account {
-    memory: MemoryUse,
-    resident: u64,
-    clients: u64,
+/// What MEMORY STATS, MEMORY DOCTOR and INFO tell, in bytes where it says nothing else.
+pub(super) struct Account {
+    pub(super) memory: MemoryUse,
+    pub(super) resident: u64,
+    pub(super) clients: u64,
     databases: Vec<Database>,
 }
 
@@ -159,11 +159,11 @@ impl Database {
 }
 
 impl Account {
-    fn of(engine: &Engine) -> Self {
+    pub(super) fn of(engine: &Engine, now_s: u64) -> Self {
         let keyspace = &engine.keyspace;
         let connected = u64::try_from(engine.totals().connected_clients).unwrap_or(0);
         Self {
-            memory: engine.memory_use(),
+            memory: engine.memory_use(now_s),
             resident: engine.host.process().resident_bytes,
             clients: connected * size_of::<Session>() as u64,
             databases: (0..keyspace.databases())
@@ -177,16 +177,23 @@ impl Account {
     }
 
     /// All that is not the keys' names and values.
-    fn overhead(&self) -> u64 {
+    pub(super) fn overhead(&self) -> u64 {
         self.memory.startup + self.clients + self.sum(|database| database.main + database.expires)
     }
 
-    fn dataset(&self) -> u64 {
+    pub(super) fn dataset(&self) -> u64 {
         self.memory.used.saturating_sub(self.overhead())
     }
 
+    /// What the allocator holds, as allocated, as active and as resident. The keyspace's pages count as the allocator's.
+    pub(super) fn held(&self) -> [u64; 3] {
+        let allocator = &self.memory.allocator;
+        [allocator.allocated, allocator.active, allocator.resident]
+            .map(|bytes| bytes + self.memory.mapped)
+    }
+
     /// What is in use beyond an empty server's.
-    fn net(&self) -> u64 {
+    pub(super) fn net(&self) -> u64 {
         self.memory.used.saturating_sub(self.memory.startup).max(1)
     }
 }
@@ -199,7 +206,7 @@ enum Figure {
 }
 
 /// `part` of `whole`; 0 of nothing.
-fn ratio(part: u64, whole: u64) -> f64 {
+pub(super) fn ratio(part: u64, whole: u64) -> f64 {
     if whole == 0 {
         0.0
     } else {
@@ -209,16 +216,10 @@ fn ratio(part: u64, whole: u64) -> f64 {
 
 fn stats(cx: &mut Context<'_, '_>) -> Result<(), CommandError> {
     use Figure::{Bytes, Difference, Number};
-    let account = Account::of(cx.engine);
+    let account = Account::of(cx.engine, cx.unit.clock_us() / 1_000_000);
     let memory = &account.memory;
     let keys = account.sum(|database| database.keys);
-    // The keyspace's pages count as the allocator's: as allocated, as active and as resident.
-    let [allocated, active, resident] = [
-        memory.allocator.allocated,
-        memory.allocator.active,
-        memory.allocator.resident,
-    ]
-    .map(|bytes| bytes + memory.mapped);
+    let [allocated, active, resident] = account.held();
     let before = [
         ("peak.allocated", Bytes(memory.peak)),
         ("total.allocated", Bytes(memory.used)),
@@ -320,7 +321,7 @@ const SMALL: u64 = 5 << 20;
 const FAR: f64 = 1.4;
 
 fn doctor(cx: &mut Context<'_, '_>) -> Result<(), CommandError> {
-    let report = diagnosis(&Account::of(cx.engine));
+    let report = diagnosis(&Account::of(cx.engine, cx.unit.clock_us() / 1_000_000));
     cx.reply.verbatim("txt", report.as_bytes());
     Ok(())
 }

@@ -11,6 +11,7 @@ mod expire;
 mod info;
 mod introspection;
 mod keys;
+mod latency;
 mod lcs;
 mod lolwut;
 mod memory;
@@ -20,6 +21,7 @@ mod options;
 mod ranges;
 mod scan;
 mod server;
+mod slowlog;
 mod strings;
 mod values;
 
@@ -47,6 +49,8 @@ pub const FAMILIES: &[&[CommandRow]] = &[
     debug::ROWS,
     lolwut::ROWS,
     info::ROWS,
+    slowlog::ROWS,
+    latency::ROWS,
     config::ROWS,
     introspection::ROWS,
 ];

@@ -478,6 +478,11 @@ fn lookup(name: &[u8]) -> Option<(ParameterId, &'static str)> {
     NAMES.get(name.to_ascii_lowercase().as_slice()).copied()
 }
 
+/// Whether the values of the parameter of this name, in any letter case, are secrets.
+pub(crate) fn is_secret(name: &[u8]) -> bool {
+    lookup(name).is_some_and(|(id, _)| id.parameter().sensitive)
+}
+
 /// Whether lines of this lower-case name can carry a password.
 fn is_sensitive(name: &[u8]) -> bool {
     let rows = ParameterId::ALL.iter().map(|id| id.parameter());

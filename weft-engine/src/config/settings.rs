@@ -5,6 +5,7 @@
 use std::sync::LazyLock;
 
 use super::kind::{Kind, OutputLimit, SHUTDOWN_FORCE, SHUTDOWN_SAVE, Value};
+use super::number;
 use super::parse::Door;
 use super::table::ParameterId;
 
@@ -345,6 +346,39 @@ impl Settings {
             0 => Permission::No,
             1 => Permission::Yes,
             _ => Permission::Local,
+        }
+    }
+
+    /// `slowlog-log-slower-than`, in microseconds; none: nothing is logged.
+    pub fn slowlog_log_slower_than_us(&self) -> Option<u64> {
+        u64::try_from(self.integer(ParameterId::SlowlogLogSlowerThan)).ok()
+    }
+
+    /// `slowlog-max-len`.
+    pub fn slowlog_max_len(&self) -> usize {
+        self.unsigned(ParameterId::SlowlogMaxLen)
+    }
+
+    /// `latency-monitor-threshold`, in milliseconds; none: nothing is monitored.
+    pub fn latency_monitor_threshold_ms(&self) -> Option<u64> {
+        u64::try_from(self.integer(ParameterId::LatencyMonitorThreshold))
+            .ok()
+            .filter(|threshold| *threshold > 0)
+    }
+
+    /// `latency-tracking`.
+    pub fn latency_tracking(&self) -> bool {
+        self.flag(ParameterId::LatencyTracking)
+    }
+
+    /// `latency-tracking-info-percentiles`, each with the text that names it.
+    pub fn latency_tracking_info_percentiles(&self) -> Vec<(String, f64)> {
+        match self.value(ParameterId::LatencyTrackingInfoPercentiles) {
+            Value::Percentiles(percentiles) => percentiles
+                .iter()
+                .map(|value| (number::six_decimals(*value), *value))
+                .collect(),
+            _ => unreachable!("latency-tracking-info-percentiles is a list of numbers"),
         }
     }
 

@@ -343,15 +343,15 @@ rows! {
 
     // Events, slow commands and latency.
     NotifyKeyspaceEvents = row("notify-keyspace-events", Kind::KeyspaceEvents, "", "Which changes of keys are published, one letter per class.");
-    SlowlogLogSlowerThan = row("slowlog-log-slower-than", integer(-1, I64), "10000", "Microseconds from which a command is logged as slow; negative turns the log off.").foreign_alias(&["commandlog-execution-slower-than"]);
-    SlowlogMaxLen = row("slowlog-max-len", integer(0, I64), "128", "How many slow commands are kept.").foreign_alias(&["commandlog-slow-execution-max-len"]);
+    SlowlogLogSlowerThan = row("slowlog-log-slower-than", integer(-1, I64), "10000", "Microseconds from which a command is logged as slow; negative turns the log off.").foreign_alias(&["commandlog-execution-slower-than"]).live();
+    SlowlogMaxLen = row("slowlog-max-len", integer(0, I64), "128", "How many slow commands are kept.").foreign_alias(&["commandlog-slow-execution-max-len"]).live();
     CommandlogRequestLargerThan = row("commandlog-request-larger-than", integer(-1, I64), "1048576", "Bytes from which a request is logged as large.").foreign();
     CommandlogLargeRequestMaxLen = row("commandlog-large-request-max-len", integer(0, I64), "128", "How many large requests are kept.").foreign();
     CommandlogReplyLargerThan = row("commandlog-reply-larger-than", integer(-1, I64), "1048576", "Bytes from which a reply is logged as large.").foreign();
     CommandlogLargeReplyMaxLen = row("commandlog-large-reply-max-len", integer(0, I64), "128", "How many large replies are kept.").foreign();
-    LatencyMonitorThreshold = row("latency-monitor-threshold", integer(0, I64), "0", "Milliseconds from which LATENCY records an event; 0 never.");
-    LatencyTracking = row("latency-tracking", Kind::Bool, "yes", "Whether a histogram of latency is kept per command.");
-    LatencyTrackingInfoPercentiles = row("latency-tracking-info-percentiles", Kind::Percentiles, "50 99 99.9", "Percentiles that INFO shows per command.");
+    LatencyMonitorThreshold = row("latency-monitor-threshold", integer(0, I64), "0", "Milliseconds from which LATENCY records an event; 0 never.").live();
+    LatencyTracking = row("latency-tracking", Kind::Bool, "yes", "Whether a histogram of latency is kept per command.").live();
+    LatencyTrackingInfoPercentiles = row("latency-tracking-info-percentiles", Kind::Percentiles, "50 99 99.9", "Percentiles that INFO shows per command.").live();
 
     // Scripts.
     BusyReplyThreshold = row("busy-reply-threshold", integer(0, I64), "5000", "Milliseconds after which a script makes the server answer BUSY.").alias(&["lua-time-limit"]);

@@ -3,21 +3,52 @@
 use weft_resp::Args;
 
 use crate::client::Client;
-use crate::command::{CommandRow, Flags};
+use crate::command::{CommandIndex, CommandRow, Flags, Numbered};
 use crate::error::CommandError;
+
+/// Why a request does not run.
+pub(super) struct Refusal {
+    pub(super) error: CommandError,
+    /// The command, if there is such a one.
+    pub(super) command: Option<CommandIndex>,
+}
+
+impl Refusal {
+    fn without_command(error: CommandError) -> Self {
+        Self {
+            error,
+            command: None,
+        }
+    }
+}
 
 /// The command to run: `named` with a container's subcommand resolved, if it may run for this client.
 pub(super) fn admit(
-    named: Option<&'static CommandRow>,
+    named: Option<Numbered>,
     client: &Client,
     args: Args<'_>,
-) -> Result<&'static CommandRow, CommandError> {
-    let record = client.record();
+) -> Result<Numbered, Refusal> {
     let found = named
         .ok_or_else(|| CommandError::unknown_command(args))
         .and_then(|container| Ok((container, resolve(container, args)?)));
-    record.set_command(found.as_ref().ok().map(|(_, row)| *row));
-    let (container, row) = found?;
+    let row = found.as_ref().ok().map(|(_, command)| command.row);
+    client.record().set_command(row);
+    let (container, command) = found.map_err(Refusal::without_command)?;
+    match check(container.row, command.row, client, args) {
+        Ok(()) => Ok(command),
+        Err(error) => Err(Refusal {
+            error,
+            command: Some(command.index),
+        }),
+    }
+}
+
+fn check(
+    container: &CommandRow,
+    row: &CommandRow,
+    client: &Client,
+    args: Args<'_>,
+) -> Result<(), CommandError> {
     if !row.accepts(args.len()) {
         return Err(wrong_arity(container, row));
     }
@@ -27,7 +58,7 @@ pub(super) fn admit(
     if client.is_monitor() && touches_keys(row.flags) {
         return Err(MONITOR_AND_KEYS);
     }
-    Ok(row)
+    Ok(())
 }
 
 /// In Redis a client that monitors is a kind of replica.
@@ -40,14 +71,11 @@ const fn touches_keys(flags: Flags) -> bool {
         || flags.contains(Flags::MAY_REPLICATE)
 }
 
-fn resolve(
-    container: &'static CommandRow,
-    args: Args<'_>,
-) -> Result<&'static CommandRow, CommandError> {
+fn resolve(container: Numbered, args: Args<'_>) -> Result<Numbered, CommandError> {
     match args.get(1) {
-        Some(word) if !container.subcommands.is_empty() => container
+        Some(word) if !container.row.subcommands.is_empty() => container
             .subcommand(word)
-            .ok_or_else(|| CommandError::unknown_subcommand(container.name, word)),
+            .ok_or_else(|| CommandError::unknown_subcommand(container.row.name, word)),
         _ => Ok(container),
     }
 }

@@ -9,10 +9,11 @@
 use std::io;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use weft_engine::action::{Host, ProcessFacts, Waste};
 use weft_engine::client::Origin;
-use weft_engine::clock::ManualClock;
+use weft_engine::clock::{Clock, ManualClock};
 use weft_engine::config::{
     Change, Config, ConfigurationFiles, Facts, Invocation, SetError, Settings,
 };
@@ -24,7 +25,8 @@ use weft_rope::Output;
 /// When every test begins, in milliseconds since 1970.
 pub const START_MS: u64 = 1_700_000_000_000;
 
-struct Nowhere;
+/// Time passes for those who sleep.
+struct Nowhere(Arc<ManualClock>);
 
 struct NoFiles;
 
@@ -67,6 +69,10 @@ impl Host for Nowhere {
         drop(waste);
     }
 
+    fn sleep(&self, duration: Duration) {
+        self.0.advance_us(duration.as_micros() as u64);
+    }
+
     fn process(&self) -> ProcessFacts {
         ProcessFacts::default()
     }
@@ -94,14 +100,25 @@ impl Observer for Changes {
 
 /// An engine for so many workers.
 pub fn engine(config: Config, workers: usize, observer: Option<Box<dyn Observer>>) -> Engine {
+    engine_at(config, workers, observer, &Arc::default())
+}
+
+/// The same; sleeping moves this clock.
+fn engine_at(
+    config: Config,
+    workers: usize,
+    observer: Option<Box<dyn Observer>>,
+    clock: &Arc<ManualClock>,
+) -> Engine {
     Engine::new(Parts {
         config,
-        host: Box::new(Nowhere),
+        host: Box::new(Nowhere(Arc::clone(clock))),
         observer,
         workers,
         hash_seeds: [1, 2, 3, 4],
         identity: Identity {
             run_id: "0".repeat(40),
+            replication_id: "1".repeat(40),
             started_ms: START_MS,
             config_file: None,
         },
@@ -122,7 +139,7 @@ pub fn session(engine: &Engine, id: u64) -> Session {
 pub struct Local {
     pub engine: Engine,
     pub worker: WorkerState,
-    pub clock: ManualClock,
+    pub clock: Arc<ManualClock>,
     pub changes: Changes,
     session: Session,
     out: Output,
@@ -149,12 +166,13 @@ impl Local {
 
     fn with(config: Config) -> Self {
         let changes = Changes::default();
-        let engine = engine(config, 1, Some(Box::new(changes.clone())));
+        let clock = Arc::new(ManualClock::at_ms(START_MS));
+        let engine = engine_at(config, 1, Some(Box::new(changes.clone())), &clock);
         let worker = WorkerState::new(&engine, 0, 7);
         let session = session(&engine, 1);
         Self {
             worker,
-            clock: ManualClock::at_ms(START_MS),
+            clock,
             changes,
             session,
             engine,
@@ -169,14 +187,15 @@ impl Local {
 
     /// Sends bytes; what was replied is in [`replies`](Self::replies).
     pub fn deliver(&mut self, bytes: &[u8]) -> Verdict {
+        let clock = Arc::clone(&self.clock);
+        self.deliver_at(bytes, &clock)
+    }
+
+    /// The same by another clock.
+    pub fn deliver_at(&mut self, bytes: &[u8], clock: &dyn Clock) -> Verdict {
         self.out.clear();
-        self.session.received(
-            &self.engine,
-            &mut self.worker,
-            &self.clock,
-            bytes,
-            &mut self.out,
-        )
+        self.session
+            .received(&self.engine, &mut self.worker, clock, bytes, &mut self.out)
     }
 
     /// Takes the output with what the last delivery was replied, as a connection would that sends it later.
@@ -191,7 +210,13 @@ impl Local {
 
     /// Sends bytes and returns how long the replies are.
     pub fn receive(&mut self, bytes: &[u8]) -> usize {
-        let verdict = self.deliver(bytes);
+        let clock = Arc::clone(&self.clock);
+        self.receive_at(bytes, &*clock)
+    }
+
+    /// The same by another clock.
+    pub fn receive_at(&mut self, bytes: &[u8], clock: &dyn Clock) -> usize {
+        let verdict = self.deliver_at(bytes, clock);
         assert_eq!(
             verdict,
             Verdict::Open,

@@ -6,6 +6,7 @@
 
 use weft_rope::Rope;
 
+use super::census::{TableCensus, payload_length, value_length};
 use super::{Context, Found, Table};
 use crate::arena::SLOT_MAX;
 use crate::entry::{Draft, Entry, KeyPart, Payload, ValueRef};
@@ -58,10 +59,22 @@ impl<'a> Occupied<'a> {
             DeadlineChange::Clear => !self.found.entry.has_deadline(),
             DeadlineChange::At(_) => false,
         };
+        if !stays {
+            return false;
+        }
+        let before = self.value_length();
         // SAFETY: the table is borrowed uniquely.
-        stays
-            && (unsafe { self.found.entry.overwrite_bytes(bytes, raw) }
-                || bytes.len() > SLOT_MAX && self.overwrite_rope(bytes, raw))
+        let done = unsafe { self.found.entry.overwrite_bytes(bytes, raw) }
+            || bytes.len() > SLOT_MAX && self.overwrite_rope(bytes, raw);
+        if done {
+            self.table.census.length_changed(before, bytes.len());
+        }
+        done
+    }
+
+    #[inline]
+    fn value_length(&self) -> usize {
+        value_length(self.look().value())
     }
 
     /// The same for a string that cannot be inside an entry.
@@ -85,6 +98,10 @@ impl<'a> Occupied<'a> {
     ) -> Option<Rope> {
         let entry = self.found.entry;
         let external = entry.external_bytes();
+        let before = self.value_length();
+        self.table
+            .census
+            .length_changed(before, payload_length(&value));
         let value = match value {
             // Known now, it can go where the old one was.
             Payload::Bytes(bytes) if bytes.len() > SLOT_MAX => {
@@ -111,6 +128,8 @@ impl<'a> Occupied<'a> {
         if let Some(at) = deadline
             && entry.deadline() != Some(at)
         {
+            let census = &mut self.table.census;
+            census.deadline_changed(entry.deadline(), deadline);
             entry.set_deadline(at);
             self.note_deadline(context, at);
         }
@@ -123,6 +142,8 @@ impl<'a> Occupied<'a> {
         match deadline {
             None if !entry.has_deadline() => return,
             Some(at) if entry.has_deadline() => {
+                let census = &mut self.table.census;
+                census.deadline_changed(entry.deadline(), deadline);
                 entry.set_deadline(at);
                 self.note_deadline(context, at);
                 return;
@@ -149,16 +170,25 @@ impl<'a> Occupied<'a> {
         unsafe { self.found.entry.bytes_mut() }
     }
 
-    /// The rope, to be changed in place, and the table's counts of external bytes and of all bytes as published, to be
-    /// kept right.
-    pub(crate) fn into_rope(self) -> Option<(&'a mut Rope, [&'a mut usize; 2])> {
+    /// The rope, to be changed in place, and the table's counts of external bytes and of all bytes as published, and its
+    /// census, to be kept right.
+    pub(crate) fn into_rope(
+        self,
+    ) -> Option<(&'a mut Rope, [&'a mut usize; 2], &'a mut TableCensus)> {
         // SAFETY: the table is borrowed uniquely for 'a, and entries are no part of its fields.
         let rope = unsafe { self.found.entry.rope_mut() }?;
-        Some((rope, [&mut self.table.external, &mut self.table.held]))
+        let table = self.table;
+        Some((
+            rope,
+            [&mut table.external, &mut table.held],
+            &mut table.census,
+        ))
     }
 
     /// Removes the entry; its long value comes back.
     pub(crate) fn remove(self, context: Context<'_>) -> Option<Rope> {
+        let (length, deadline) = (self.value_length(), self.look().deadline());
+        self.table.census.went(length, deadline);
         let Occupied {
             table,
             position,
@@ -229,7 +259,8 @@ impl<'a> Occupied<'a> {
         };
         draft.fit();
         let table = &mut *self.table;
-        let before = entry.has_deadline();
+        let before = entry.deadline();
+        table.census.deadline_changed(before, deadline);
         // First the new one: the draft may still point into the old slot.
         let new = table.store(context, draft);
         table.external = table.external - external + table.entry(new).external_bytes();
@@ -245,7 +276,7 @@ impl<'a> Occupied<'a> {
         }
         table.arena.free(handle);
         table.changed = true;
-        table.count_deadlines(isize::from(deadline.is_some()) - isize::from(before));
+        table.count_deadlines(isize::from(deadline.is_some()) - isize::from(before.is_some()));
         self.found = Found {
             entry: table.entry(new),
             handle: new,

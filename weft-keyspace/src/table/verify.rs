@@ -1,6 +1,7 @@
 //! The invariants of a table, checked all at once: for tests.
 
 use super::bucket::{Bucket, SLOTS};
+use super::census::{TableCensus, value_length};
 use super::{Context, Table};
 use crate::expiry::{Due16, Due32, tick};
 
@@ -16,6 +17,11 @@ impl Table {
         );
         let (mut len, mut deadlines, mut external, mut entry_bytes) = (0, 0, 0, 0);
         let (mut segments, mut deepest, mut segment_bytes, mut stashed) = (0, 0, 0, 0);
+        let mut census = TableCensus::new();
+        let mut count_in = |handle| {
+            let entry = self.look_at(handle);
+            census.came(value_length(entry.value()), entry.deadline());
+        };
         let mut index = 0;
         while index < slots.len() {
             let slot = &slots[index];
@@ -45,6 +51,7 @@ impl Table {
                 );
                 assert_eq!(bucket.displaced().and(bucket.free()).count(), 0);
                 for place in bucket.used() {
+                    count_in(bucket.handle(place));
                     let entry = self.entry(bucket.handle(place));
                     let position = Table::position_of(context, entry);
                     assert!((low..=high).contains(&position.bits()));
@@ -76,6 +83,7 @@ impl Table {
             for (&bits, handles) in self.stash.range(low..=high) {
                 assert!(slot.has_stashed() && !handles.is_empty());
                 for &handle in handles {
+                    count_in(handle);
                     let entry = self.entry(handle);
                     assert_eq!(Table::position_of(context, entry).bits(), bits);
                     deadlines += usize::from(entry.has_deadline());
@@ -86,6 +94,7 @@ impl Table {
             }
             index += width;
         }
+        assert_eq!(census, self.census);
         assert_eq!(len + stashed, self.len);
         assert_eq!(stashed, self.stashed);
         assert_eq!(deadlines, self.deadlines);

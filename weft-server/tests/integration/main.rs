@@ -14,5 +14,6 @@ mod published;
 mod shutdown;
 mod slow_readers;
 mod start;
+mod statistics;
 mod threads;
 mod workers;

@@ -3,7 +3,7 @@
 //! Times are those of the worker's loop since its start or the last CONFIG RESETSTAT. The five steps and `idle_us` add up
 //! to that time: the loop knows how long it was busy, and the turns that were timed tell how that divides.
 
-use super::{Facts, Lines};
+use super::{Facts, Lines, positive};
 use crate::statistics::{Account, Totals, WorkerStatistics};
 use crate::step_times::{Step, split};
 
@@ -48,10 +48,6 @@ fn sampled(totals: &Totals) -> [u64; 5] {
         totals.sampled_write_ns,
     ]
     .map(positive)
-}
-
-fn positive(value: i64) -> u64 {
-    u64::try_from(value).unwrap_or(0)
 }
 
 fn times(facts: &Facts<'_, '_, '_>) -> Vec<LoopTimes> {
