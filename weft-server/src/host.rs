@@ -42,6 +42,10 @@ pub struct ServerHost {
 
 impl ServerHost {
     /// With ways to the threads that do the work.
+    #[allow(
+        clippy::too_many_arguments,
+        reason = "one caller, and no two of them belong together"
+    )]
     pub fn new(
         log: Arc<Log>,
         acceptor: Mailbox<ToAcceptor>,
