@@ -33,6 +33,33 @@ pub struct Shutdown {
     pub now: bool,
     /// Stop even if saving fails.
     pub force: bool,
+    /// Start again after so long: DEBUG RESTART.
+    pub restart: Option<Duration>,
+}
+
+impl Shutdown {
+    /// Why a shutdown that has to save is refused.
+    pub const CANNOT_SAVE: &str =
+        "There is no saving to disk yet. Error trying to save the DB, can't exit.";
+
+    /// There is no way to save yet, and a server that was told to save must not stop without having done so.
+    #[must_use]
+    pub fn cannot_save(&self) -> bool {
+        self.save == Some(true) && !self.force
+    }
+}
+
+/// How DEBUG makes the process end at once, with a core where the system keeps one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fault {
+    /// By an access to memory that is not the process's.
+    Segfault,
+    /// By a fault that the program has noticed.
+    Panic,
+    /// By something that does not hold.
+    Assert,
+    /// By an allocation that fails.
+    OutOfMemory,
 }
 
 /// What is freed by the reaper, outside latches.
@@ -94,6 +121,20 @@ pub trait Host: Send + Sync {
 
     /// Stops the calling thread for so long: DEBUG SLEEP.
     fn sleep(&self, _: Duration) {}
+
+    /// Ends the process at once, the reason in the log.
+    fn fail(&self, fault: Fault) -> ! {
+        panic!("{fault:?}")
+    }
+
+    /// Whether the program can be started again as it was; if not, the log says why.
+    fn can_restart(&self) -> bool {
+        false
+    }
+
+    /// Starts the program again after so long, in place of this process, nothing put in order: DEBUG CRASH-AND-RECOVER.
+    /// Returns if that fails, and the log says why.
+    fn crash_and_recover(&self, _: Duration) {}
 
     /// What the general allocator holds.
     fn allocator(&self) -> AllocatorFacts {

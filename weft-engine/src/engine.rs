@@ -42,6 +42,8 @@ pub struct Engine {
     pub slow_log: SlowLog,
     /// Events that took long.
     pub latency: LatencyMonitor,
+    /// Whether nothing is done by the clock: DEBUG PAUSE-CRON.
+    pub housekeeping_paused: AtomicBool,
     pub(crate) watermarks: Watermarks,
     /// How many workers serve connections now.
     pub active_workers: AtomicUsize,
@@ -160,6 +162,7 @@ impl Engine {
             host: parts.host,
             identity: parts.identity,
             active_expiry: AtomicBool::new(true),
+            housekeeping_paused: AtomicBool::new(false),
             active_workers: AtomicUsize::new(1),
             config: Mutex::new(parts.config),
             config_generation: AtomicU64::new(0),

@@ -2,7 +2,10 @@
 
 mod in_process;
 
+use std::sync::atomic::Ordering;
+
 use in_process::Local;
+use weft_engine::journal::Effect;
 
 /// Type, reply in RESP2, reply in RESP3, as Redis 8.2.3 gives them.
 const SAMPLES: &[(&str, &str, &str)] = &[
@@ -97,6 +100,63 @@ fn active_expiry_can_be_switched_off() {
 }
 
 #[test]
+fn a_switch_is_on_for_what_is_not_zero() {
+    let mut local = Local::with_arguments(&["--enable-debug-command", "yes"]);
+    for (value, on) in [
+        ("0", false),
+        ("1", true),
+        ("x", false),
+        ("5", true),
+        ("-0", false),
+        (" -2x", true),
+    ] {
+        local.command(&[b"DEBUG", b"SET-ACTIVE-EXPIRE", value.as_bytes()]);
+        local.command(&[b"DEBUG", b"PAUSE-CRON", value.as_bytes()]);
+        let engine = &local.engine;
+        let switches = [&engine.active_expiry, &engine.housekeeping_paused];
+        assert_eq!(
+            switches.map(|switch| switch.load(Ordering::Relaxed)),
+            [on, on],
+            "{value}"
+        );
+    }
+}
+
+#[test]
+fn what_is_replicated_is_not_done() {
+    let mut local = Local::with_arguments(&["--enable-debug-command", "yes"]);
+    let mut reader = local.engine.listen_to_journal(0);
+    local.command(&[b"DEBUG", b"REPLICATE", b"SET", b"k", b"v"]);
+    let records = reader.read();
+    let effects: Vec<_> = records
+        .iter()
+        .flat_map(|record| record.effects.iter().map(Effect::to_plain))
+        .collect();
+    assert_eq!(effects, [[b"SET".to_vec(), b"k".to_vec(), b"v".to_vec()]]);
+    assert_eq!(local.command(&[b"DBSIZE"]), b":0\r\n");
+}
+
+#[test]
+fn tables_and_strings_are_measured() {
+    let mut local = Local::with_arguments(&["--enable-debug-command", "yes"]);
+    local.command(&[b"SET", b"key", b"value", b"EX", b"100"]);
+    local.command(&[b"SET", b"other", b"value"]);
+    assert_eq!(
+        local.command(&[b"DEBUG", b"SDSLEN", b"key"]),
+        b"+key_sds_len:3, key_sds_avail:0, key_zmalloc: 3, val_sds_len:5, val_sds_avail:0, val_zmalloc: 5\r\n"
+    );
+    let tables = local.command(&[b"DEBUG", b"HTSTATS", b"0"]);
+    let text = String::from_utf8(tables).unwrap();
+    let lines: Vec<&str> = text.lines().skip(1).collect();
+    assert_eq!(lines[0], "[Dictionary HT]");
+    assert_eq!(lines[4], " number of elements: 2");
+    assert_eq!(lines[5], "[Expires HT]");
+    assert_eq!(lines[9], " number of elements: 1");
+    let sizes = local.command(&[b"DEBUG", b"STRUCTSIZE"]);
+    assert!(String::from_utf8(sizes).unwrap().contains("\nbits:64 "));
+}
+
+#[test]
 fn an_object_is_described() {
     let mut local = Local::with_arguments(&["--enable-debug-command", "yes"]);
     let describe = |local: &mut Local, key: &[u8]| {
@@ -122,6 +182,9 @@ fn an_object_is_described() {
     }
     local.command(&[b"SET", b"long", &[b'x'; 100]]);
     assert!(describe(&mut local, b"long").contains("encoding:raw serializedlength:102 "));
+    let fast = local.command(&[b"DEBUG", b"OBJECT", b"n", b"fast"]);
+    let expected = format!("refcount:1 encoding:int lru:{access} lru_seconds_idle:3\r\n");
+    assert!(fast.ends_with(expected.as_bytes()));
     assert_eq!(
         local.command(&[b"DEBUG", b"OBJECT", b"nokey"]),
         b"-ERR no such key\r\n"
@@ -204,18 +267,34 @@ fn errors_switches_and_help() {
         ("DEBUG SLEEP abc", "+OK"),
         ("DEBUG SLEEP -1", "+OK"),
         ("DEBUG CHANGE-REPL-ID", "+OK"),
-        ("DEBUG DICT-RESIZING 0", "+OK"),
         (
-            "DEBUG JMAP",
-            "-ERR unknown subcommand or wrong number of arguments for 'JMAP'. Try DEBUG HELP.",
+            "DEBUG STRINGMATCH-TEST",
+            "+Apparently Redis did not crash: test passed",
+        ),
+        ("CONFIG SET maxmemory-clients 100mb", "+OK"),
+        (
+            "DEBUG CLIENT-EVICTION",
+            "-ERR maxmemory-clients has no effect yet",
         ),
         (
-            "DEBUG STRINGMATCH-LEN 10 a*",
-            "-ERR unknown subcommand or wrong number of arguments for 'STRINGMATCH-LEN'. Try DEBUG HELP.",
+            "DEBUG RELOAD MERGE NOSAVE",
+            "-ERR DEBUG RELOAD is not possible: there is no saving to disk yet",
         ),
         (
-            "DEBUG OBJECT",
+            "DEBUG RESTART",
+            "-ERR failed to restart the server. Check server logs.",
+        ),
+        (
+            "DEBUG CRASH-AND-RECOVER 10 more",
+            "-ERR failed to restart the server. Check server logs.",
+        ),
+        (
+            "DEBUG OBJECT k slow",
             "-ERR unknown subcommand or wrong number of arguments for 'OBJECT'. Try DEBUG HELP.",
+        ),
+        (
+            "DEBUG WORKERS 2",
+            "-ERR DEBUG WORKERS takes 'auto' or a number from 1 to 1, the workers that 'io-threads' has started",
         ),
     ] {
         let replied = local.send(format!("{command}\r\n").as_bytes());

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{Sender, channel};
 use std::time::Duration;
 
-use weft_engine::action::{AllocatorFacts, Host, ProcessFacts, Waste};
+use weft_engine::action::{AllocatorFacts, Fault, Host, ProcessFacts, Waste};
 use weft_engine::config::{Change, ParameterId, SetError, Settings};
 use weft_reactor::{Mailbox, monotonic_ns};
 
@@ -21,7 +21,8 @@ use crate::listeners::TcpPlan;
 use crate::log::{Log, system_text};
 use crate::messages::{ToAcceptor, ToMain};
 use crate::reaper::Reaper;
-use crate::{allocator, files};
+use crate::restart::Restart;
+use crate::{allocator, fault, files};
 
 /// The engine's way out.
 pub struct ServerHost {
@@ -30,6 +31,7 @@ pub struct ServerHost {
     reaper: Reaper,
     crew: Arc<Crew>,
     main: Sender<ToMain>,
+    restart: Arc<Restart>,
     operating_system: String,
     executable: String,
     allocator: String,
@@ -41,6 +43,10 @@ pub struct ServerHost {
 
 impl ServerHost {
     /// With ways to the threads that do the work.
+    #[allow(
+        clippy::too_many_arguments,
+        reason = "one caller, and no two of them belong together"
+    )]
     pub fn new(
         log: Arc<Log>,
         acceptor: Mailbox<ToAcceptor>,
@@ -48,6 +54,7 @@ impl ServerHost {
         crew: Arc<Crew>,
         main: Sender<ToMain>,
         supervisor: &'static str,
+        restart: Arc<Restart>,
         io_driver: &'static str,
         crash: Arc<Crash>,
         appearance: Appearance,
@@ -59,6 +66,7 @@ impl ServerHost {
             reaper,
             crew,
             main,
+            restart,
             operating_system: weft_os::process::operating_system(),
             executable: executable.to_string_lossy().into_owned(),
             allocator: allocator::name(),
@@ -205,6 +213,18 @@ impl Host for ServerHost {
 
     fn sleep(&self, duration: Duration) {
         std::thread::sleep(duration);
+    }
+
+    fn fail(&self, fault: Fault) -> ! {
+        fault::commit(&self.log, fault)
+    }
+
+    fn can_restart(&self) -> bool {
+        self.restart.is_possible(&self.log)
+    }
+
+    fn crash_and_recover(&self, delay: Duration) {
+        self.restart.now(delay, &self.log);
     }
 
     fn allocator(&self) -> AllocatorFacts {

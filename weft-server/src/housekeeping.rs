@@ -8,6 +8,8 @@
 //!  asleep --work_done, a client's time--> watching: a tick every 1000/hz ms --quiet for a while--> asleep
 //! ```
 
+use std::sync::atomic::Ordering;
+
 use weft_engine::clock::Clock;
 use weft_engine::config::{ParameterId, Settings};
 use weft_reactor::{Close, Driver, TimerId, TimerToken};
@@ -91,6 +93,15 @@ impl Housekeeping {
     pub fn tick<D: Driver>(&mut self, worker: &mut Worker, io: &mut D) {
         self.armed = None;
         worker.state.refresh_settings(&worker.shared.engine);
+        if worker
+            .shared
+            .engine
+            .housekeeping_paused
+            .load(Ordering::Relaxed)
+        {
+            // It may end at any time, and nobody is told.
+            return self.arm_by(io, io.turn_started_ns() + ROUND_NS);
+        }
         let settings = worker.state.settings();
         let effort = settings.active_expire_effort() as usize;
         let period_ns = period_ns(rounds_per_second(settings, worker.sessions.slots()));

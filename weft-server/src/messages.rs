@@ -4,6 +4,7 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::mpsc::Sender;
 
+use weft_engine::action::Shutdown;
 use weft_engine::clients::ClientRecord;
 use weft_reactor::PeerAddress;
 
@@ -43,7 +44,7 @@ pub enum ToAcceptor {
 #[derive(Debug)]
 pub enum ToMain {
     /// A signal or a client asks for an orderly end.
-    Shutdown,
+    Shutdown(Shutdown),
     /// There should be so many workers; those that are missing are to be started.
     Workers(usize),
     /// A thread has ended; its name, and the reason if it was not told to.

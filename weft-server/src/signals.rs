@@ -12,6 +12,7 @@ use std::thread;
 
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
+use weft_engine::action::Shutdown;
 use weft_engine::config::ParameterId;
 use weft_engine::engine::Engine;
 
@@ -41,14 +42,19 @@ pub fn watch(log: Arc<Log>, engine: Arc<Engine>, main: Sender<ToMain>) -> io::Re
             log.signal(format_args!("Received {name} scheduling shutdown..."));
             if engine.config().settings().saves_at_signal(parameter) {
                 // As SHUTDOWN SAVE: who asks for that does not want to lose anything.
+                log.notice("User requested shutdown...");
                 log.warning(format_args!(
-                    "{} asks to save first, which is not available yet: the server goes on. SHUTDOWN NOSAVE ends it.",
-                    parameter.name()
+                    "{}: {}",
+                    parameter.name(),
+                    Shutdown::CANNOT_SAVE
                 ));
+                log.warning(
+                    "Errors trying to shut down the server. Check the logs for more information.",
+                );
                 continue;
             }
             asked = true;
-            let _ = main.send(ToMain::Shutdown);
+            let _ = main.send(ToMain::Shutdown(Shutdown::default()));
         }
     };
     thread::Builder::new()

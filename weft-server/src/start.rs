@@ -13,6 +13,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use weft_engine::action::Shutdown;
 use weft_engine::clock::Clock;
 use weft_engine::config::{
     CommandLine, Config, Invocation, LogFormat, ParameterId, Program, Settings, usage,
@@ -34,6 +35,7 @@ use crate::listeners::{self, TcpPlan};
 use crate::log::{Log, system_text};
 use crate::messages::{ToAcceptor, ToMain};
 use crate::reaper::Reaper;
+use crate::restart::Restart;
 use crate::service::{self, PidFile, Supervisor};
 use crate::shared::Shared;
 use crate::worker::Worker;
@@ -119,11 +121,12 @@ fn serve(arguments: &[OsString], command_line: &CommandLine) -> Result<(), Stop>
     banner::starting(&log, arguments.len() > 1);
     let crash = Crash::watch(&log, loaded.config.settings());
     log.set_serving();
+    let restart = Restart::new(arguments, started_in, loaded.input.is_some());
     let program = arguments
         .first()
         .map_or(OsStr::new("weft-server"), OsString::as_os_str);
     let appearance = Appearance::new(program, loaded.file.as_deref());
-    let server = Server::open(loaded, in_background, crash, appearance, &log)?;
+    let server = Server::open(loaded, in_background, crash, appearance, restart, &log)?;
     server.run()
 }
 
@@ -141,6 +144,7 @@ struct Server {
     background_cpus: Option<CpuList>,
     crash: Arc<Crash>,
     appearance: Appearance,
+    restart: Restart,
 }
 
 impl Server {
@@ -150,6 +154,7 @@ impl Server {
         in_background: bool,
         crash: Arc<Crash>,
         appearance: Appearance,
+        restart: Restart,
         log: &Arc<Log>,
     ) -> Result<Self, Stop> {
         let Loaded {
@@ -210,6 +215,7 @@ impl Server {
             background_cpus,
             crash,
             appearance,
+            restart,
         })
     }
 
@@ -242,7 +248,9 @@ impl Server {
             background_cpus,
             crash,
             appearance,
+            restart,
         } = self;
+        let restart = Arc::new(restart);
         let (has_tcp, has_unix) = (!tcp.is_empty(), unix.is_some());
         let without_effect = config.without_effect();
         let (main, reasons) = channel();
@@ -259,6 +267,7 @@ impl Server {
             Arc::clone(&crew),
             main.clone(),
             supervisor.name(),
+            Arc::clone(&restart),
             io_driver.name(),
             crash,
             appearance,
@@ -320,6 +329,7 @@ impl Server {
             pid_file,
             has_unix,
             supervisor,
+            restart,
         })
     }
 }
@@ -442,6 +452,7 @@ struct Running {
     pid_file: Option<PidFile>,
     has_unix: bool,
     supervisor: Supervisor,
+    restart: Arc<Restart>,
 }
 
 impl Running {
@@ -449,10 +460,7 @@ impl Running {
         let log = &self.shared.log;
         loop {
             match self.reasons.recv() {
-                Ok(ToMain::Shutdown) => {
-                    self.end();
-                    return Ok(());
-                }
+                Ok(ToMain::Shutdown(how)) => return self.end_by(how),
                 Ok(ToMain::Workers(count)) => {
                     if let Err(error) = self.foreman.start_workers(count) {
                         log.warning(format_args!(
@@ -472,6 +480,17 @@ impl Running {
                 Err(_) => unreachable!("this thread holds a sender itself"),
             }
         }
+    }
+
+    /// Ends the server, and starts it again if that is asked for.
+    fn end_by(self, how: Shutdown) -> Result<(), Stop> {
+        let (restart, log) = (Arc::clone(&self.restart), Arc::clone(&self.shared.log));
+        self.end();
+        let Some(delay) = how.restart else {
+            return Ok(());
+        };
+        restart.now(delay, &log);
+        Err(Stop)
     }
 
     /// The data is left to the system to free, which is faster by far.

@@ -426,8 +426,8 @@ impl Worker {
     fn act(&mut self) {
         for action in self.state.actions.drain(..) {
             match action {
-                Action::Shutdown(_) => {
-                    let _ = self.shared.main.send(ToMain::Shutdown);
+                Action::Shutdown(how) => {
+                    let _ = self.shared.main.send(ToMain::Shutdown(how));
                 }
                 Action::Attend(record) => {
                     self.shared.crew.worker(record.worker()).attend(record);

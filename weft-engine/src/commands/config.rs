@@ -1,9 +1,12 @@
 //! CONFIG: reading and changing parameters while the server runs.
 
+use std::io;
+
 use crate::action::Action;
 use crate::command::{Argument, CommandRow, Flags, Secrets};
-use crate::config::{ParameterId, is_secret};
+use crate::config::{Config, ParameterId, is_secret};
 use crate::dispatch::Context;
+use crate::engine::Engine;
 use crate::error::CommandError;
 
 /// The rows of this family.
@@ -152,31 +155,31 @@ fn set(cx: &mut Context<'_, '_>) -> Result<(), CommandError> {
 }
 
 fn rewrite(cx: &mut Context<'_, '_>) -> Result<(), CommandError> {
-    let Some(path) = &cx.engine.identity.config_file else {
-        return Err(CommandError::Text(
-            "ERR The server is running without a config file",
-        ));
-    };
-    let config = cx.engine.config();
-    let rewritten = match cx.engine.host.read_file(path) {
-        Ok(old) => config.rewrite(&old),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => config.rewrite(b""),
-        Err(error) => return Err(rewrite_failed(&error)),
-    };
-    cx.engine
-        .host
-        .replace_file(path, &rewritten)
-        .map_err(|error| rewrite_failed(&error))?;
+    let rewritten = rewrite_file(cx.engine, Config::rewrite).ok_or(CommandError::Text(
+        "ERR The server is running without a config file",
+    ))?;
+    rewritten.map_err(|error| {
+        let text = format!("ERR Rewriting config file: {error}");
+        CommandError::Composed(text.into_bytes().into())
+    })?;
     cx.reply.ok();
     Ok(())
 }
 
-fn rewrite_failed(error: &std::io::Error) -> CommandError {
-    CommandError::Composed(
-        format!("ERR Rewriting config file: {error}")
-            .into_bytes()
-            .into(),
-    )
+/// Brings the configuration file up to date, its new text made of the old one by `rewrite`; none if there is no file.
+pub(super) fn rewrite_file(
+    engine: &Engine,
+    rewrite: impl FnOnce(&Config, &[u8]) -> Vec<u8>,
+) -> Option<io::Result<()>> {
+    let path = engine.identity.config_file.as_ref()?;
+    // Locked until the file is written: the last to write it is the last to have looked.
+    let config = engine.config();
+    let old = match engine.host.read_file(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
+        Err(error) => return Some(Err(error)),
+        Ok(old) => old,
+    };
+    Some(engine.host.replace_file(path, &rewrite(&config, &old)))
 }
 
 fn resetstat(cx: &mut Context<'_, '_>) -> Result<(), CommandError> {

@@ -173,18 +173,15 @@ fn list(cx: &mut Context<'_, '_>) -> Result<(), CommandError> {
         if filter.want(row.name, row) {
             names.push(row.name.to_owned());
         }
-        // Without a filter only whole commands are listed.
-        if !matches!(filter, Filter::None) {
-            let wanted = row
-                .subcommands
-                .iter()
-                .map(|sub| (full_name(row.name, sub), sub));
-            names.extend(
-                wanted
-                    .filter(|(name, sub)| filter.want(name, sub))
-                    .map(|(name, _)| name),
-            );
-        }
+        let subcommands = row
+            .subcommands
+            .iter()
+            .map(|sub| (full_name(row.name, sub), sub));
+        names.extend(
+            subcommands
+                .filter(|(name, sub)| filter.want(name, sub))
+                .map(|(name, _)| name),
+        );
     }
     cx.reply.array(names.len());
     names.iter().for_each(|name| cx.reply.bulk(name.as_bytes()));

@@ -83,8 +83,9 @@ fn shutdown(cx: &mut Context<'_, '_>) -> Result<(), CommandError> {
     if abort {
         return Err(CommandError::Text("ERR No shutdown in progress."));
     }
-    if options.save == Some(true) && !options.force {
-        // There is no way to save yet, and a server that was told to save must not stop without having done so.
+    if options.cannot_save() {
+        let reason = format!("SHUTDOWN: {}", Shutdown::CANNOT_SAVE);
+        cx.worker.actions.push(Action::Warn(reason));
         return Err(CommandError::Text(
             "ERR Errors trying to SHUTDOWN. Check logs.",
         ));

@@ -37,6 +37,7 @@ pub use kind::{
     Value,
 };
 pub use load::{ConfigurationFiles, Directive, Origin, Source, StartError, directives};
+pub(crate) use number::memory as memory_size;
 use parse::Door;
 pub use parse::Reason;
 pub use reference::{reference_is_current, reference_page};
@@ -447,7 +448,12 @@ impl Config {
 
     /// `CONFIG REWRITE`: the new text of a configuration file. Comments, order and lines that are not parameters stay.
     pub fn rewrite(&self, old_text: &[u8]) -> Vec<u8> {
-        rewrite::rewrite(&self.current, old_text)
+        rewrite::rewrite(&self.current, old_text, false)
+    }
+
+    /// The same with every parameter, also those that equal their defaults.
+    pub fn rewrite_all(&self, old_text: &[u8]) -> Vec<u8> {
+        rewrite::rewrite(&self.current, old_text, true)
     }
 }
 

@@ -45,7 +45,7 @@ fn lenient(text: &[u8], radix: u32) -> Option<i64> {
 
 /// Bytes: at most 127 digits (none is 0) and an optional unit. Digits beyond 64 bits count as the greatest number, and the
 /// product with the unit wraps, as the reference's does; callers see such sizes as negative.
-pub(super) fn memory(text: &[u8]) -> Option<u64> {
+pub(crate) fn memory(text: &[u8]) -> Option<u64> {
     let digits_len = text.iter().take_while(|byte| byte.is_ascii_digit()).count();
     let (digits, unit) = text.split_at(digits_len);
     let factor: u64 = match unit.to_ascii_lowercase().as_slice() {

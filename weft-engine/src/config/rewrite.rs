@@ -23,8 +23,8 @@ const KEPT: [&[u8]; 5] = [
     b"sentinel",
 ];
 
-/// The new text for `old_text`.
-pub(super) fn rewrite(settings: &Settings, old_text: &[u8]) -> Vec<u8> {
+/// The new text for `old_text`. `all`: with the parameters that equal their defaults.
+pub(super) fn rewrite(settings: &Settings, old_text: &[u8], all: bool) -> Vec<u8> {
     let mut file = OldFile::read(old_text);
     let mut appended = Vec::new();
     for id in ParameterId::ALL {
@@ -32,7 +32,7 @@ pub(super) fn rewrite(settings: &Settings, old_text: &[u8]) -> Vec<u8> {
         for (line, forced) in lines(*id, settings.value(*id)) {
             match places.pop_front() {
                 Some(place) => file.lines[place] = line.into_bytes(),
-                None if forced => appended.push(line.into_bytes()),
+                None if forced || all => appended.push(line.into_bytes()),
                 None => {}
             }
         }

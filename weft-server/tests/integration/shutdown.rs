@@ -157,3 +157,85 @@ fn a_second_sigint_ends_it_at_once() {
     let last = server.seen.last().unwrap();
     assert!(last.ends_with(") You insist... exiting now."), "{last}");
 }
+
+#[test]
+fn every_way_to_shut_down_ends_it() {
+    for options in [
+        "",
+        "NOSAVE",
+        "NOW",
+        "FORCE",
+        "nosave now force",
+        "SAVE FORCE",
+        "NOW NOW",
+    ] {
+        let mut server = Server::start(&[]);
+        let mut client = server.connect();
+        client.send(format!("SHUTDOWN {options}\r\n"));
+        client.expect_end();
+        assert_eq!(server.wait().code(), Some(0), "{options}");
+        let expected = [
+            "User requested shutdown...",
+            "Weft is now ready to exit, bye bye...",
+        ];
+        assert_eq!(server.messages().last_chunk(), Some(&expected), "{options}");
+    }
+}
+
+const CANNOT_SAVE: &str =
+    "There is no saving to disk yet. Error trying to save the DB, can't exit.";
+
+#[test]
+fn a_shutdown_that_must_save_is_refused_and_the_log_says_why() {
+    let mut server = Server::start(&[]);
+    let mut client = server.connect();
+    client.ask(
+        "SHUTDOWN SAVE",
+        "-ERR Errors trying to SHUTDOWN. Check logs.\r\n",
+    );
+    client.ask(
+        "SHUTDOWN SAVE NOW",
+        "-ERR Errors trying to SHUTDOWN. Check logs.\r\n",
+    );
+    server.wait_for_line(CANNOT_SAVE);
+    client.ask("PING", "+PONG\r\n");
+    server.stop();
+}
+
+#[test]
+fn the_parameters_say_what_a_signal_does() {
+    for (how, ends) in [
+        ("default", true),
+        ("nosave", true),
+        ("now", true),
+        ("force", true),
+        ("nosave now force", true),
+        ("save force", true),
+        ("save", false),
+        ("save now", false),
+    ] {
+        for (signal, parameter, other) in [
+            (Signal::TERM, "shutdown-on-sigterm", "shutdown-on-sigint"),
+            (Signal::INT, "shutdown-on-sigint", "shutdown-on-sigterm"),
+        ] {
+            let mut server = Server::start(&[&format!("--{parameter}"), how]);
+            server.signal(signal);
+            server.wait_for_line("User requested shutdown...");
+            if !ends {
+                server.wait_for_line(CANNOT_SAVE);
+                server.wait_for_line(
+                    "Errors trying to shut down the server. Check the logs for more information.",
+                );
+                let mut client = server.connect();
+                client.ask("PING", "+PONG\r\n");
+                // The next signal is a first one again, and the parameter is that of the moment.
+                client.ask(
+                    &format!("CONFIG SET {parameter} default {other} save"),
+                    "+OK\r\n",
+                );
+                server.signal(signal);
+            }
+            assert_eq!(server.wait().code(), Some(0), "{parameter} {how}");
+        }
+    }
+}

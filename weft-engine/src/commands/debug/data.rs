@@ -4,6 +4,7 @@ use weft_data::number::{i64_text_len, parse_i64};
 use weft_keyspace::{Entry, NewValue, ValueRef};
 
 use super::super::object::encoding_of;
+use super::super::options::is;
 use super::super::values::value_len;
 use crate::access::idle_s;
 use crate::dispatch::Context;
@@ -13,15 +14,25 @@ use crate::error::CommandError;
 const SEEDS: [u64; 3] = [1, 2, 3];
 
 /// The fields that suites look at. The address is the key's position; the length is that of the uncompressed text in a
-/// dump.
-pub(super) fn object(cx: &mut Context<'_, '_>, name: &[u8]) -> Result<(), CommandError> {
+/// dump, and left out for those who want it fast.
+pub(super) fn object(cx: &mut Context<'_, '_>) -> Result<(), CommandError> {
+    let name = &cx.args[2];
+    let fast = match cx.args.get(3) {
+        None => false,
+        Some(word) if is(word, "FAST") => true,
+        Some(_) => return Err(super::unknown(&cx.args[1])),
+    };
     let now_s = cx.unit.now_ms() / 1000;
     let position = cx.engine.keyspace.position(name).bits();
     let text = cx.unit.look_alone(name, |entry| {
+        let length = if fast {
+            String::new()
+        } else {
+            format!(" serializedlength:{}", serialized_len(&entry))
+        };
         format!(
-            "Value at:0x{position:x} refcount:1 encoding:{} serializedlength:{} lru:{} lru_seconds_idle:{}",
+            "Value at:0x{position:x} refcount:1 encoding:{}{length} lru:{} lru_seconds_idle:{}",
             encoding_of(&entry).name(),
-            serialized_len(&entry),
             entry.access(),
             idle_s(entry.access(), now_s),
         )
@@ -56,7 +67,7 @@ fn serialized_len(entry: &Entry<'_>) -> usize {
     header + length
 }
 
-pub(super) fn populate(cx: &mut Context<'_, '_>, count: &[u8]) -> Result<(), CommandError> {
+pub(super) fn populate(cx: &mut Context<'_, '_>) -> Result<(), CommandError> {
     let positive = |text: &[u8]| {
         parse_i64(text)
             .and_then(|number| usize::try_from(number).ok())
@@ -64,7 +75,7 @@ pub(super) fn populate(cx: &mut Context<'_, '_>, count: &[u8]) -> Result<(), Com
                 "ERR value is out of range, must be positive",
             ))
     };
-    let count = positive(count)?;
+    let count = positive(&cx.args[2])?;
     let prefix = cx.args.get(3).unwrap_or(b"key");
     let size = match cx.args.get(4) {
         Some(size) => positive(size)?,

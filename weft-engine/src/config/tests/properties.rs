@@ -67,8 +67,10 @@ proptest! {
     #[test]
     fn a_file_written_from_nothing_means_the_same(lines in vec(line(), 0..30)) {
         let config = load(&valid_file(lines)).map_err(|error| TestCaseError::fail(error.to_string()))?;
-        let again = load(&config.rewrite(b"")).map_err(|error| TestCaseError::fail(error.to_string()))?;
-        same_settings(&config, &again)?;
+        for written in [config.rewrite(b""), config.rewrite_all(b""), config.rewrite_all(b"hz 20\n")] {
+            let again = load(&written).map_err(|error| TestCaseError::fail(error.to_string()))?;
+            same_settings(&config, &again)?;
+        }
     }
 
     #[test]
