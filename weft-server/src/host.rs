@@ -23,6 +23,18 @@ use crate::messages::{ToAcceptor, ToMain};
 use crate::reaper::Reaper;
 use crate::{allocator, files};
 
+/// Ways to the threads that do the work.
+pub struct Ways {
+    /// To who listens.
+    pub acceptor: Mailbox<ToAcceptor>,
+    /// To who frees.
+    pub reaper: Reaper,
+    /// To the workers.
+    pub crew: Arc<Crew>,
+    /// To who starts and ends threads.
+    pub main: Sender<ToMain>,
+}
+
 /// The engine's way out.
 pub struct ServerHost {
     log: Arc<Log>,
@@ -39,17 +51,20 @@ pub struct ServerHost {
 }
 
 impl ServerHost {
-    /// With ways to the threads that do the work.
+    /// Of a process with this driver, this end after a crash and this appearance.
     pub fn new(
         log: Arc<Log>,
-        acceptor: Mailbox<ToAcceptor>,
-        reaper: Reaper,
-        crew: Arc<Crew>,
-        main: Sender<ToMain>,
+        ways: Ways,
         io_driver: &'static str,
         crash: Arc<Crash>,
         appearance: Appearance,
     ) -> Self {
+        let Ways {
+            acceptor,
+            reaper,
+            crew,
+            main,
+        } = ways;
         let executable = weft_os::process::executable().unwrap_or_default();
         Self {
             log,
