@@ -24,6 +24,18 @@ use crate::reaper::Reaper;
 use crate::restart::Restart;
 use crate::{allocator, fault, files};
 
+/// Ways to the threads that do the work.
+pub struct Ways {
+    /// To who listens.
+    pub acceptor: Mailbox<ToAcceptor>,
+    /// To who frees.
+    pub reaper: Reaper,
+    /// To the workers.
+    pub crew: Arc<Crew>,
+    /// To who starts and ends threads.
+    pub main: Sender<ToMain>,
+}
+
 /// The engine's way out.
 pub struct ServerHost {
     log: Arc<Log>,
@@ -42,23 +54,22 @@ pub struct ServerHost {
 }
 
 impl ServerHost {
-    /// With ways to the threads that do the work.
-    #[allow(
-        clippy::too_many_arguments,
-        reason = "one caller, and no two of them belong together"
-    )]
+    /// Of a process with this driver, this end after a crash and this appearance.
     pub fn new(
         log: Arc<Log>,
-        acceptor: Mailbox<ToAcceptor>,
-        reaper: Reaper,
-        crew: Arc<Crew>,
-        main: Sender<ToMain>,
+        ways: Ways,
         supervisor: &'static str,
         restart: Arc<Restart>,
         io_driver: &'static str,
         crash: Arc<Crash>,
         appearance: Appearance,
     ) -> Self {
+        let Ways {
+            acceptor,
+            reaper,
+            crew,
+            main,
+        } = ways;
         let executable = weft_os::process::executable().unwrap_or_default();
         Self {
             log,

@@ -29,7 +29,7 @@ use crate::clock::SystemClock;
 use crate::configuration::{self, Failure, Loaded};
 use crate::crash::Crash;
 use crate::crew::{Crew, WorkerHandle};
-use crate::host::ServerHost;
+use crate::host::{ServerHost, Ways};
 use crate::io_driver::{IoDriver, Job};
 use crate::listeners::{self, TcpPlan};
 use crate::log::{Log, system_text};
@@ -262,10 +262,12 @@ impl Server {
         let crew = Arc::new(Crew::new(threads, usable));
         let host = ServerHost::new(
             Arc::clone(&log),
-            acceptor.clone(),
-            reaper.clone(),
-            Arc::clone(&crew),
-            main.clone(),
+            Ways {
+                acceptor: acceptor.clone(),
+                reaper: reaper.clone(),
+                crew: Arc::clone(&crew),
+                main: main.clone(),
+            },
             supervisor.name(),
             Arc::clone(&restart),
             io_driver.name(),
