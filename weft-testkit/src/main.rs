@@ -96,6 +96,7 @@ weft-testkit COMMAND [OPTIONS]
       --keys N, --csv FILE  as above; the file has all samples
   storm                   connections that come and go in every manner, twice, and what is left of them; maxclients
       --workers LIST        active workers (1,4), each with a server of its own; 0 leaves it to the server
+      --manners LIST        what they do, in turn (silent,polite,reset,half-open,reset-in-request,half-request,deaf,unread,quit)
       --rate N              connections per second (10000); 0: as many as can be had
       --seconds S           how long each storm lasts (10)
       --client-threads N    threads that connect (16)

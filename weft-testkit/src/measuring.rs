@@ -8,7 +8,7 @@ use std::time::Duration;
 use weft_testkit::error::KitError;
 use weft_testkit::fairness::{self, Phase, Sample};
 use weft_testkit::oracle::Oracles;
-use weft_testkit::storm::{self, Storm};
+use weft_testkit::storm::{self, Manner, Storm};
 use weft_testkit::threads::{self, Setting};
 
 use crate::arguments::Arguments;
@@ -179,6 +179,10 @@ fn storm_plan(
         program,
         arguments: server_arguments,
         workers: arguments.list("workers", "1,4", |text| text.parse().ok())?,
+        manners: match arguments.one("manners") {
+            Some(_) => arguments.list("manners", "", Manner::of_name)?,
+            None => Manner::ALL.to_vec(),
+        },
         rate,
         duration: seconds(arguments, "seconds", 10.0)?,
         threads: at_least_one(arguments, "client-threads", 16)?.min(STORM_THREADS_MAX),
@@ -290,11 +294,17 @@ mod tests {
         let plan = plan_of("storm --workers 0 --rate 0 --seconds 0.5 --client-threads 1000")
             .expect("good options");
         assert_eq!((plan.workers.as_slice(), plan.rate), ([0].as_slice(), 0.0));
+        assert_eq!(plan.manners, Manner::ALL);
+        let manners = plan_of("storm --manners reset,half-open")
+            .expect("good options")
+            .manners;
+        assert_eq!(manners, [Manner::Reset, Manner::HalfOpen]);
         assert_eq!(
             (plan.duration, plan.threads),
             (Duration::from_millis(500), 200)
         );
         for line in [
+            "storm --manners rude",
             "storm --rate -1",
             "storm --rate nan",
             "storm --workers x",

@@ -25,9 +25,11 @@ const TIME_NS: (u64, u64) = (1_000, 60_000_000_000);
 
 /// What a storm is to be.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Weather {
+pub(super) struct Weather<'a> {
     /// The server's port on the loopback interface.
     pub(super) port: u16,
+    /// What connections do, in turn.
+    pub(super) manners: &'a [Manner],
     /// Connections per second, all threads together; 0: as many as can be had.
     pub(super) rate: f64,
     /// How long.
@@ -88,7 +90,7 @@ impl Blown {
 }
 
 /// Runs a storm until its time is over.
-pub(super) fn blow(weather: &Weather) -> Result<Blown, KitError> {
+pub(super) fn blow(weather: &Weather<'_>) -> Result<Blown, KitError> {
     let start = Instant::now();
     let mut all = Blown::new()?;
     let parts: Vec<_> = std::thread::scope(|scope| {
@@ -107,10 +109,17 @@ pub(super) fn blow(weather: &Weather) -> Result<Blown, KitError> {
 }
 
 /// One thread's share.
-fn part(weather: &Weather, number: usize, start: Instant) -> Result<Blown, KitError> {
+fn part(weather: &Weather<'_>, number: usize, start: Instant) -> Result<Blown, KitError> {
     let mut blown = Blown::new()?;
     // Threads begin with different manners.
-    for (turn, manner) in Manner::ALL.into_iter().cycle().skip(number).enumerate() {
+    for (turn, manner) in weather
+        .manners
+        .iter()
+        .copied()
+        .cycle()
+        .skip(number)
+        .enumerate()
+    {
         if weather.rate > 0.0 {
             let place = (turn * weather.threads + number) as f64;
             let due = start + Duration::from_secs_f64(place / weather.rate);
@@ -176,6 +185,7 @@ mod tests {
         let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a free port");
         let weather = Weather {
             port: listener.local_addr().expect("an address").port(),
+            manners: &Manner::ALL,
             rate: 100.0,
             duration: Duration::from_millis(300),
             threads: 1,

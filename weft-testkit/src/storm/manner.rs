@@ -27,7 +27,7 @@ const HALF_REQUEST: &[u8] = b"*3\r\n$3\r\nSET\r\n$10\r\nstorm:half\r\n$100\r\nab
 
 /// One way to come and go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Manner {
+pub enum Manner {
     /// Closes at once.
     Silent,
     /// PING, reads its reply, closes.
@@ -51,7 +51,7 @@ pub(super) enum Manner {
 impl Manner {
     /// All of them. Those that wait for the server stand between those that do not, so that a connection that runs through
     /// them never has many waiting to be accepted.
-    pub(super) const ALL: [Manner; 9] = [
+    pub const ALL: [Manner; 9] = [
         Manner::Silent,
         Manner::Polite,
         Manner::Reset,
@@ -64,18 +64,23 @@ impl Manner {
     ];
 
     /// Its name in reports.
-    pub(super) fn name(self) -> &'static str {
+    pub fn name(self) -> &'static str {
         match self {
             Manner::Silent => "silent",
             Manner::Polite => "polite",
             Manner::Quit => "quit",
-            Manner::HalfOpen => "half open",
-            Manner::HalfRequest => "half a request",
+            Manner::HalfOpen => "half-open",
+            Manner::HalfRequest => "half-request",
             Manner::Reset => "reset",
-            Manner::ResetInRequest => "reset in a request",
+            Manner::ResetInRequest => "reset-in-request",
             Manner::Unread => "unread",
             Manner::Deaf => "deaf",
         }
+    }
+
+    /// The manner of this name.
+    pub fn of_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|manner| manner.name() == name)
     }
 
     /// Does it, and ends the connection.

@@ -25,6 +25,7 @@ use manner::{HALF_KEY, LARGE_BYTES, LARGE_KEY};
 use state::{Rest, State, expect, listen_overflows};
 
 pub use limit::run as run_limit;
+pub use manner::Manner;
 
 /// Storms per server.
 const STORMS: usize = 2;
@@ -49,6 +50,8 @@ pub struct Plan {
     pub workers: Vec<usize>,
     /// Connections per second; 0: as many as can be had.
     pub rate: f64,
+    /// What connections do, in turn.
+    pub manners: Vec<Manner>,
     /// How long each storm lasts.
     pub duration: Duration,
     /// Threads that connect, at most 200.
@@ -151,6 +154,7 @@ impl<'a> Field<'a> {
         let plan = self.plan;
         let weather = Weather {
             port: self.server.port(),
+            manners: &plan.manners,
             rate: plan.rate,
             duration: WARM_UP + plan.duration,
             threads: plan.threads,
