@@ -20,7 +20,7 @@ cargo xtask TASK
   test               build and all tests, with what can be had on this machine
   tidy               layering, names, headers, unsafe, stale pages
   pages              write the pages and the sample file that are made from tables
-  deb                build a Debian package of the server and the benchmark, under target/debian
+  deb [PROFILE]      build a Debian package of the server and the benchmark, under target/debian (of the profile release)
   links FOLDER       make links there that call the programs redis-server, redis-benchmark and memtier_benchmark
   bench [NAME]       the crates' benchmarks, then throughput against the reference
   soak [MINUTES]     differential runs and concurrent histories with ever new seeds, then the fuzz targets, for so long each (10)
@@ -34,7 +34,8 @@ fn main() -> ExitCode {
         ["test"] => tasks::test(),
         ["tidy"] => tasks::tidy_alone(),
         ["pages"] => tasks::pages(),
-        ["deb"] => tasks::deb(),
+        ["deb"] => tasks::deb("release"),
+        ["deb", profile] => tasks::deb(profile),
         ["links", folder] => tasks::links(folder),
         ["bench", names @ ..] => tasks::bench(names),
         ["soak"] => tasks::soak(10),

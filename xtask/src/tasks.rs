@@ -267,25 +267,28 @@ fn kit_after_build(profile: &str, arguments: &[&str]) -> bool {
         && stage::run("kit", &mut kit_of(profile, arguments)).succeeded
 }
 
-/// Builds what is shipped, and says whether that worked.
-fn build_release() -> bool {
+/// Builds what is shipped; the folder of the programs, if that worked.
+fn build_programs(profile: &str) -> Option<PathBuf> {
     let build = [
         "build",
-        "--release",
+        "--profile",
+        profile,
         "--quiet",
         "-p",
         "weft-server",
         "-p",
         "weft-bench",
     ];
-    stage::run("build", &mut cargo(&build)).succeeded
+    let built = stage::run("build", &mut cargo(&build)).succeeded;
+    built.then(|| target().join(profile))
 }
 
-pub(crate) fn deb() -> bool {
-    if !build_release() {
+/// The package of programs that were built with this profile.
+pub(crate) fn deb(profile: &str) -> bool {
+    let Some(programs) = build_programs(profile) else {
         return false;
-    }
-    match deb::package(&root(), &target().join("release"), &target().join("debian")) {
+    };
+    match deb::package(&root(), &programs, &target().join("debian")) {
         Ok(package) => {
             println!("{}", package.display());
             true
@@ -298,10 +301,10 @@ pub(crate) fn deb() -> bool {
 }
 
 pub(crate) fn links(folder: &str) -> bool {
-    if !build_release() {
+    let Some(programs) = build_programs("release") else {
         return false;
-    }
-    match deb::links(Path::new(folder), &target().join("release")) {
+    };
+    match deb::links(Path::new(folder), &programs) {
         Ok(()) => true,
         Err(error) => {
             println!("{folder}: {error}");

@@ -269,6 +269,11 @@ fn redis_cli_is_answered() {
         told(&["CONFIG", "SET", "io-threads-do-reads", "no"]),
         "OK\n"
     );
+    let histogram = told(&["LATENCY", "HISTOGRAM", "set"]);
+    assert!(
+        histogram.starts_with("set\ncalls\n1\nhistogram_usec\n"),
+        "{histogram}"
+    );
     let threads = told(&["INFO", "threads"]);
     assert!(threads.starts_with("# Threads\r\n"), "{threads}");
     // It goes on until it is ended.
