@@ -3,7 +3,7 @@
 //! Options become the same text a file would hold, so that they pass through one parser and one table. The module reads no
 //! file and knows no parameter except `save`, whose option may stand without a value.
 
-use super::syntax::quote;
+use super::syntax::{quote, split};
 use crate::identity::{REDIS_VERSION, WEFT_VERSION};
 
 /// What the command line asks for.
@@ -116,8 +116,9 @@ impl Invocation {
     }
 }
 
-/// Turns option arguments into lines. An argument that starts with `--` opens an option, unless it directly follows an
-/// option's name: then it is that option's value, since values may look like options. Only `save` may stand alone.
+/// Turns option arguments into lines. An argument that starts with `--` opens an option, unless it directly follows one
+/// that is a mere name: then it is that option's value, since values may look like options. Only `save` may stand alone.
+/// An option may bring its value along in the same argument: `"--port 7000"`.
 fn options(arguments: &[Vec<u8>]) -> Vec<Vec<u8>> {
     let mut text = Vec::new();
     let mut value_expected = false;
@@ -131,7 +132,7 @@ fn options(arguments: &[Vec<u8>]) -> Vec<Vec<u8>> {
                 text.extend_from_slice(name);
                 text.push(b' ');
                 option = name;
-                value_expected = true;
+                value_expected = split(name).is_some_and(|words| words.len() == 1);
             }
             _ => {
                 text.extend_from_slice(quote(argument).as_bytes());

@@ -84,6 +84,54 @@ fn options_override_standard_input_which_overrides_the_file() {
 }
 
 #[test]
+fn an_option_may_bring_its_value_in_the_same_argument() {
+    for (words, timeout, title) in [
+        (&["--timeout 3", "--loglevel verbose"][..], 3, None),
+        (&["--timeout 3", "--loglevel", "verbose"], 3, None),
+        (&["--timeout ", "4", "--loglevel\tverbose"], 4, None),
+        (&["--timeout  3 ", "--loglevel 'verbose'"], 3, None),
+        (
+            &["--proc-title-template", "--x", "--loglevel verbose"],
+            0,
+            Some("--x"),
+        ),
+        (
+            &["--proc-title-template --x", "--loglevel verbose"],
+            0,
+            Some("--x"),
+        ),
+    ] {
+        let config = load_arguments(&arguments(words)).unwrap_or_else(|error| panic!("{error}"));
+        let settings = config.settings();
+        assert_eq!(settings.timeout_seconds(), timeout, "{words:?}");
+        assert_eq!(settings.loglevel(), LogLevel::Verbose, "{words:?}");
+        if title.is_some() {
+            let shown = get(&config, "proc-title-template");
+            assert_eq!(shown.as_deref(), title, "{words:?}");
+        }
+    }
+    for (words, line, reason) in [
+        (
+            &["--timeout 3", "4"][..],
+            "timeout 3 \"4\"",
+            "wrong number of arguments",
+        ),
+        (
+            &["--proc-title-template 'a", "--timeout 3"],
+            "proc-title-template 'a",
+            "Unbalanced quotes in configuration line",
+        ),
+    ] {
+        let error = match load_arguments(&arguments(words)) {
+            Ok(_) => panic!("{words:?}: accepted"),
+            Err(error) => error.to_string(),
+        };
+        let expected = format!(">>> '{line}'\n{reason}\n");
+        assert!(error.contains(&expected), "{words:?}: {error}");
+    }
+}
+
+#[test]
 fn values_pass_unharmed_through_their_quotes() {
     let odd: Vec<u8> = (0..=255).collect();
     let config = load_arguments(&[
