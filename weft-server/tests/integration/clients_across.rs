@@ -27,6 +27,15 @@ fn keep_moving(mut control: Client, over: &AtomicBool) {
     control.ask("DEBUG WORKERS 4", "+OK\r\n");
 }
 
+/// Tells the other threads to end, also when this one fails.
+struct Ending<'a>(&'a AtomicBool);
+
+impl Drop for Ending<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
 fn id(client: &mut Client) -> u64 {
     client.send("CLIENT ID\r\n");
     let line = client.line();
@@ -94,6 +103,7 @@ fn clients_are_killed_wherever_they_are() {
     thread::scope(|scope| {
         let forcing = server.connect();
         let over = &over;
+        let ending = Ending(over);
         let mover = scope.spawn(move || keep_moving(forcing, over));
         let mut victims = Vec::new();
         for number in 0..VICTIMS {
@@ -139,7 +149,7 @@ fn clients_are_killed_wherever_they_are() {
             let now = control.bulk(&format!("GET victim:{number}"));
             assert_eq!(now.trim_end(), count.to_string());
         }
-        over.store(true, Ordering::Relaxed);
+        drop(ending);
         mover.join().unwrap();
     });
     wait_for_clients(&mut control, 1);
@@ -183,7 +193,12 @@ fn nothing_changes_while_writes_are_paused_and_nothing_is_lost() {
     let (server, mut control) = four_workers(&[]);
     let over = AtomicBool::new(false);
     let total = AtomicU64::new(0);
+    for number in 0..WRITERS {
+        control.ask(&format!("SET n:{number} 0"), "+OK\r\n");
+    }
     thread::scope(|scope| {
+        // The writers end too when something fails here.
+        let _ending = Ending(&over);
         for number in 0..WRITERS {
             let mut client = server.connect();
             let (over, total) = (&over, &total);
@@ -226,7 +241,6 @@ fn nothing_changes_while_writes_are_paused_and_nothing_is_lost() {
                 assert!(Instant::now() < deadline, "nobody goes on");
             }
         }
-        over.store(true, Ordering::Relaxed);
     });
     let sum: u64 = (0..WRITERS)
         .map(|number| {
@@ -321,6 +335,7 @@ fn a_monitor_sees_every_command_once_in_the_order_of_each_connection() {
     thread::scope(|scope| {
         let forcing = server.connect();
         let over = &over;
+        let ending = Ending(over);
         let mover = scope.spawn(move || keep_moving(forcing, over));
         let senders: Vec<_> = (0..CLIENTS)
             .map(|_| {
@@ -353,7 +368,7 @@ fn a_monitor_sees_every_command_once_in_the_order_of_each_connection() {
             assert_eq!(arguments, format!("\"ECHO\" \"{next}\""));
             *next += 1;
         }
-        over.store(true, Ordering::Relaxed);
+        drop(ending);
         mover.join().unwrap();
         let addresses: BTreeSet<String> = senders
             .into_iter()
