@@ -81,17 +81,15 @@ fn listeners(facts: &Facts<'_, '_, '_>, lines: &mut Lines) {
 }
 
 pub(super) fn clients(facts: &Facts<'_, '_, '_>, lines: &mut Lines) {
-    lines.field(
-        "connected_clients",
-        positive(facts.totals.connected_clients),
-    );
+    let clients = facts.cx.engine.clients.facts();
+    lines.field("connected_clients", clients.connected);
     lines.field("cluster_connections", 0);
     lines.field("maxclients", facts.cx.worker.settings().maxclients());
+    lines.field("client_recent_max_input_buffer", clients.input_buffer_max);
+    lines.field("client_recent_max_output_buffer", clients.output_buffer_max);
+    lines.field("blocked_clients", clients.blocked);
     lines.fields(
         &[
-            "client_recent_max_input_buffer",
-            "client_recent_max_output_buffer",
-            "blocked_clients",
             "tracking_clients",
             "pubsub_clients",
             "watching_clients",
