@@ -12,6 +12,7 @@
 mod accept;
 #[allow(unsafe_code, reason = "memory that the kernel fills")]
 mod buffers;
+mod doubt;
 mod receive;
 #[allow(unsafe_code, reason = "what the kernel reads and writes on its own")]
 mod ring;
@@ -40,6 +41,7 @@ use crate::timing::{self, SendCost, SleepCost};
 use crate::wake::{Bell, Waker};
 use accept::Accepting;
 use buffers::Buffer;
+use doubt::Doubts;
 use receive::{End, Piece};
 use ring::{Completion, Ring};
 use tag::Operation;
@@ -67,6 +69,8 @@ pub struct UringDriver {
     receive_again: Vec<ConnectionId>,
     /// Connections whose receive found no buffer, each once, the longest waiting first.
     starved: VecDeque<ConnectionId>,
+    /// Connections whose end may have gone by.
+    doubts: Doubts,
     /// Connections that are over, with nothing in flight, whose handler has to be told.
     ended: Vec<ConnectionId>,
     /// Empty outputs with a buffer, exchanged for full ones in `send`.
@@ -169,6 +173,7 @@ struct State {
     in_receive_again: bool,
     in_outgoing: bool,
     in_starved: bool,
+    in_doubt: bool,
     in_group: bool,
     in_ended: bool,
     /// Output was left after an attempt to send it: its progress is reported.
@@ -253,6 +258,7 @@ impl UringDriver {
             outgoing: Vec::new(),
             receive_again: Vec::new(),
             starved: VecDeque::new(),
+            doubts: Doubts::default(),
             ended: Vec::new(),
             spare_outputs: Vec::new(),
             spare_list: Vec::new(),
@@ -484,6 +490,7 @@ impl Driver for UringDriver {
         self.deliver_group(handler);
         self.accept_again();
         self.receive_leftovers(handler, leftovers);
+        self.settle_doubts();
         self.deliver_ended(handler);
 
         handler.turn_end(self);
@@ -616,10 +623,14 @@ impl UringDriver {
     }
 
     fn next_deadline_ns(&self) -> Option<u64> {
-        [self.timers.next_deadline_ns(), self.accept_again_ns]
-            .into_iter()
-            .flatten()
-            .min()
+        [
+            self.timers.next_deadline_ns(),
+            self.accept_again_ns,
+            self.doubts.due_ns,
+        ]
+        .into_iter()
+        .flatten()
+        .min()
     }
 
     fn fire_timers<H: Handler<Self>>(&mut self, handler: &mut H) {

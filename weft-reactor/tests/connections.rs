@@ -19,6 +19,7 @@ on_every_driver! {
     a_half_closed_peer_gets_its_replies
     a_session_may_answer_after_the_end_of_input
     a_reset_is_an_error
+    a_reset_right_behind_bytes_is_noticed
     a_reset_is_noticed_while_paused
     a_reset_is_noticed_while_backed_up
     a_reset_of_a_connection_that_is_ending_is_no_error
@@ -282,6 +283,26 @@ fn a_reset_is_an_error<D: NewDriver>() {
         )]
     );
     assert_eq!(rig.io.connections(), 0);
+}
+
+/// Both come while the receive waits, before the driver looks.
+fn a_reset_right_behind_bytes_is_noticed<D: NewDriver>() {
+    for _ in 0..3 {
+        let mut rig = Rig::<D>::new();
+        let (mut client, id) = rig.connect();
+        rig.turn(Some(Duration::ZERO));
+        client.write_all(b"half a request").unwrap();
+        reset(client);
+        rig.until("it is closed", |seen| seen.closed() == 1);
+        assert_eq!(rig.seen.received(id), b"half a request");
+        assert_eq!(
+            rig.seen.story(id),
+            [Happened::Closed(
+                id,
+                Reason::Error(ErrorKind::ConnectionReset)
+            )]
+        );
+    }
 }
 
 fn a_reset_is_noticed_while_paused<D: NewDriver>() {

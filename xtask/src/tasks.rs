@@ -124,7 +124,9 @@ fn tests(report: &mut Report) {
             report.add(stage::run(name, &mut kit));
         }
     }
-    report.add(storm("epoll", STORM));
+    for driver in DRIVERS {
+        report.add(storm(driver, STORM));
+    }
     report.add(stage::run("exporter", &mut kit(&["exporter"])));
     for (seconds, driver, manner) in HISTORIES {
         report.add(histories(seconds, driver, "1", manner));

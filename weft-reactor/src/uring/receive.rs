@@ -92,7 +92,9 @@ impl UringDriver {
                 let Some(buffer) = completion.buffer else {
                     unreachable!("received bytes are in a buffer");
                 };
-                if !completion.more {
+                if completion.more {
+                    self.doubt(id);
+                } else {
                     // It is started again at the end of the turn, if it is to be.
                     self.plan(id);
                 }
@@ -511,6 +513,7 @@ impl UringDriver {
         if connection.wants_receive() {
             connection.receive = Flow::Going;
             self.ring.receive(id, connection.socket.as_fd());
+            self.doubt(id);
         } else if connection.wants_watch() {
             connection.watch = Flow::Going;
             self.ring.watch(id, connection.socket.as_fd());
@@ -541,7 +544,7 @@ impl UringDriver {
     }
 
     /// Ends the receive in flight.
-    fn stop_receive(&mut self, id: ConnectionId) {
+    pub(super) fn stop_receive(&mut self, id: ConnectionId) {
         if let Some(connection) = self.connections.find_mut(id)
             && connection.receive == Flow::Going
         {
