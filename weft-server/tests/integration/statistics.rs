@@ -97,7 +97,9 @@ fn memory_never_looks_negative_while_threads_free_what_others_made() {
                 let value = "x".repeat(100_000);
                 for round in 0..50 {
                     let key = round % 5;
-                    client.send(format!("SET {key} {value}\r\nDEL {key}\r\n"));
+                    client.send(format!(
+                        "*3\r\n$3\r\nSET\r\n$1\r\n{key}\r\n$100000\r\n{value}\r\nDEL {key}\r\n"
+                    ));
                     client.expect(b"+OK\r\n");
                     client.line();
                 }
