@@ -166,6 +166,15 @@ impl CommandAccounts {
         totals
     }
 
+    /// For how long all commands ran altogether, in nanoseconds.
+    #[must_use]
+    pub fn spent_ns(&self) -> u64 {
+        let workers = self.workers();
+        let commands = workers.iter().flat_map(|worker| &worker.commands);
+        let spent = commands.map(|counts| u64::try_from(counts.spent_ns.load()).unwrap_or(0));
+        spent.sum()
+    }
+
     /// How long one command took each time, as far as that was kept.
     #[must_use]
     pub fn durations(&self, command: CommandIndex) -> Durations {
@@ -240,6 +249,8 @@ mod tests {
         };
         assert_eq!(accounts.totals(get), expected);
         assert_eq!(accounts.totals(set), CommandTotals::default());
+        accounts.of_worker(0).ran(set, 2, 100, false);
+        assert_eq!(accounts.spent_ns(), 1040);
         assert_eq!(accounts.durations(get).count(), 2);
         assert_eq!(accounts.durations(get).percentile_ns(100.0), 501);
         accounts.reset();

@@ -297,10 +297,15 @@ fn equal_fast_commands_share_readings_and_their_sum_is_exact() {
 }
 
 #[test]
-fn what_is_not_alike_or_not_fast_has_a_reading_of_its_own() {
+fn what_is_not_alike_or_not_short_has_a_reading_of_its_own() {
+    let long = format!("SET k {}\r\n", "v".repeat(4096)).repeat(2);
     for (requests, readings) in [
         ("GET k\r\nPING\r\nGET k\r\n", 4),
-        ("SET k v\r\nSET k v\r\n", 3),
+        ("SET k v\r\nSET k v\r\n", 2),
+        (&*long, 3),
+        ("STRLEN k\r\nSTRLEN k\r\n", 2),
+        ("MSET k v\r\nMSET k v\r\n", 3),
+        ("CLIENT ID\r\nCLIENT GETNAME\r\n", 3),
         ("PING\r\nPING x\r\nPING x\r\n", 3),
         ("GET k\r\nGET\r\nGET k\r\n", 4),
         ("HELLO 2\r\nHELLO 2\r\n", 3),

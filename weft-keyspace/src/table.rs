@@ -93,7 +93,8 @@ pub(crate) struct Table {
     arena: Arena,
     len: usize,
     deadlines: usize,
-    census: TableCensus,
+    /// On lines of its own, since most writes leave it alone.
+    census: Box<TableCensus>,
     /// Bytes outside the arena: long keys and ropes.
     external: usize,
     /// Lower bound of all deadlines, as a tick; `u64::MAX` when there are none.
@@ -131,7 +132,7 @@ impl Table {
             arena,
             len: 0,
             deadlines: 0,
-            census: TableCensus::new(),
+            census: Box::new(TableCensus::new()),
             external: 0,
             due: u64::MAX,
             round: None,

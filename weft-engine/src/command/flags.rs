@@ -91,6 +91,8 @@ bit_set! {
         NO_MANDATORY_KEYS = 19, "no_mandatory_keys";
         /// Needs the whole keyspace alone.
         EXCLUSIVE = 24, "";
+        /// Takes constant time if its arguments are short, although Redis does not call it fast.
+        BRIEF = 25, "";
     }
 }
 

@@ -15,7 +15,7 @@ pub(super) const ROWS: &[CommandRow] = &[
     CommandRow {
         name: "set",
         arity: -3,
-        flags: Flags::WRITE.with(Flags::DENY_OOM),
+        flags: Flags::WRITE.with(Flags::DENY_OOM).with(Flags::BRIEF),
         categories: Categories::STRING,
         keys: &[KeySpec::one(
             1,
@@ -88,7 +88,7 @@ pub(super) const ROWS: &[CommandRow] = &[
     CommandRow {
         name: "setex",
         arity: 4,
-        flags: Flags::WRITE.with(Flags::DENY_OOM),
+        flags: Flags::WRITE.with(Flags::DENY_OOM).with(Flags::BRIEF),
         categories: Categories::STRING,
         keys: &[KeySpec::one(1, KeyFlags::OW.with(KeyFlags::UPDATE))],
         group: "string",
@@ -110,7 +110,7 @@ pub(super) const ROWS: &[CommandRow] = &[
     CommandRow {
         name: "psetex",
         arity: 4,
-        flags: Flags::WRITE.with(Flags::DENY_OOM),
+        flags: Flags::WRITE.with(Flags::DENY_OOM).with(Flags::BRIEF),
         categories: Categories::STRING,
         keys: &[KeySpec::one(1, KeyFlags::OW.with(KeyFlags::UPDATE))],
         group: "string",

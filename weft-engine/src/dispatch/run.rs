@@ -24,8 +24,9 @@ use crate::{output_watch, session};
 /// The most commands that share a reading of the clock.
 const TOGETHER_MAX: u64 = 8;
 
-/// The most arguments of such a command.
+/// The most arguments of such a command, and the most bytes of one that is short only if they are few.
 const TOGETHER_ARGUMENTS_MAX: usize = 8;
+const TOGETHER_BYTES_MAX: usize = 4096;
 
 /// Readings are shared only if nobody wants to know of what takes less than this, in nanoseconds.
 const TOGETHER_NOTABLE_NS: u64 = 1_000_000;
@@ -40,6 +41,8 @@ pub(crate) struct Planned {
     command: Option<Numbered>,
     /// Where its key lives, if it has just one in a fixed place.
     position: Option<Position>,
+    /// The next request is known, and is of the same command, with as many arguments.
+    next_is_alike: bool,
 }
 
 impl Planned {
@@ -53,7 +56,11 @@ impl Planned {
             .and_then(CommandRow::single_key)
             .and_then(|at| args.get(at));
         let position = key.map(|key| engine.keyspace.position(key));
-        Self { command, position }
+        Self {
+            command,
+            position,
+            next_is_alike: false,
+        }
     }
 }
 
@@ -76,8 +83,22 @@ impl Batch {
         ahead: bool,
     ) {
         self.plan.clear();
+        let mut kind_before = None;
         for args in self.requests.iter(source) {
             let planned = Planned::now(engine, args);
+            // Two of a container may be of different subcommands.
+            let simple = |command: &Numbered| command.row.subcommands.is_empty();
+            let kind = planned
+                .command
+                .filter(simple)
+                .map(|command| (command.index, args.len()));
+            if kind.is_some()
+                && kind == kind_before
+                && let Some(before) = self.plan.last_mut()
+            {
+                before.next_is_alike = true;
+            }
+            kind_before = kind;
             if ahead && let (Some(command), Some(position)) = (planned.command, planned.position) {
                 let to_write = command.row.flags.contains(Flags::WRITE);
                 engine
@@ -104,6 +125,7 @@ impl Batch {
             if let Planned {
                 command: Some(command),
                 position: Some(position),
+                ..
             } = planned
             {
                 let to_write = command.row.flags.contains(Flags::WRITE);
@@ -173,15 +195,21 @@ pub(crate) fn run<'a, 'k>(
         lines: Vec::new(),
     };
     let mut served = 0;
-    let mut requests = requests.peekable();
-    while let Some((planned, args)) = requests.next() {
+    // Replies that may be dropped: only when the command has run is it known whether they are.
+    let mut aside = Output::new();
+    for (planned, args) in requests {
         if run.client.record().is_doomed() {
             break;
         }
-        if run.client.replies.are_wanted() {
-            run.one(planned, args, requests.peek().copied(), out);
-        } else {
-            run.one_unwanted(planned, args, out);
+        let wanted = run.client.replies.are_wanted();
+        if !wanted {
+            let replies = &mut run.client.replies;
+            replies.skip = std::mem::take(&mut replies.skip_next);
+        }
+        let reply = if wanted { &mut *out } else { &mut aside };
+        run.one(&planned, args, reply);
+        if !wanted {
+            run.decide_on_reply(&mut aside, out);
         }
         if run.held {
             // Its turn comes again.
@@ -225,27 +253,20 @@ fn show(engine: &Engine, worker: &mut WorkerState, client: &Client, lines: &[u8]
 }
 
 impl Run<'_, '_> {
-    /// Runs a command whose reply may be dropped: only then is it known whether it is.
+    /// Lets the reply of a command that has run to the client, unless it is not wanted.
     #[cold]
-    fn one_unwanted(&mut self, planned: Planned, args: Args<'_>, out: &mut Output) {
-        self.client.replies.skip = std::mem::take(&mut self.client.replies.skip_next);
-        let mut reply = Output::new();
-        self.one(planned, args, None, &mut reply);
+    fn decide_on_reply(&mut self, reply: &mut Output, out: &mut Output) {
+        let replies = &mut self.client.replies;
         if self.held {
-            self.client.replies.skip_next = self.client.replies.skip;
-        } else if !self.client.replies.drop_this() {
-            out.append(&mut reply);
+            replies.skip_next = replies.skip;
+        } else if !replies.drop_this() {
+            out.append(reply);
         }
-        self.client.replies.skip = false;
+        replies.skip = false;
+        reply.clear();
     }
 
-    fn one(
-        &mut self,
-        planned: Planned,
-        args: Args<'_>,
-        next: Option<(Planned, Args<'_>)>,
-        out: &mut Output,
-    ) {
+    fn one(&mut self, planned: &Planned, args: Args<'_>, out: &mut Output) {
         if planned.command.is_none() && is_http(args) {
             return self.cut_off_http();
         }
@@ -253,7 +274,7 @@ impl Run<'_, '_> {
             Ok(command) => command,
             Err(refusal) => return self.refuse(&refusal, out),
         };
-        let outcome = self.execute(command.row, &planned, args, out);
+        let outcome = self.execute(command.row, planned, args, out);
         self.unit.commit(self.worker);
         if self.gate.is_none() {
             self.unit.release();
@@ -276,7 +297,7 @@ impl Run<'_, '_> {
         if self.held {
             return;
         }
-        self.account(command, args, next);
+        self.account(command, args, planned.next_is_alike);
         if let Some(row) = self.shown.take() {
             self.note_for_monitors(row, args, out);
         }
@@ -301,9 +322,9 @@ impl Run<'_, '_> {
     /// Counts a command that ends now. Its time is from the end of the one before: the clock is read once for both. Even that
     /// costs as much as a tenth of a GET, so that a few alike share a reading.
     #[inline]
-    fn account(&mut self, command: Numbered, args: Args<'_>, next: Option<(Planned, Args<'_>)>) {
+    fn account(&mut self, command: Numbered, args: Args<'_>, next_is_alike: bool) {
         let count = self.uncounted.map_or(0, |(_, count)| count) + 1;
-        if count < TOGETHER_MAX && self.shares_with(command, args, next) {
+        if next_is_alike && count < TOGETHER_MAX && self.may_share(command.row, args) {
             self.uncounted = Some((command, count));
             return;
         }
@@ -314,27 +335,14 @@ impl Run<'_, '_> {
         }
     }
 
-    /// Whether the next command is so much like this one, and both so certainly short, that one reading will do for them. If
-    /// they were not short after all the slow log shows it: it is told of the whole.
-    fn shares_with(
-        &self,
-        command: Numbered,
-        args: Args<'_>,
-        next: Option<(Planned, Args<'_>)>,
-    ) -> bool {
-        const SHORT: Flags = Flags::FAST;
-        const APART: Flags = Flags::NO_AUTH;
-        let row = command.row;
-        let alike = next.is_some_and(|(planned, others)| {
-            planned
-                .command
-                .is_some_and(|next| next.index == command.index)
-                && others.len() == args.len()
-        });
-        alike
-            && args.len() <= TOGETHER_ARGUMENTS_MAX
-            && row.flags.contains(SHORT)
-            && !row.flags.contains(APART)
+    /// Whether a command is so certainly short that one reading will do for it and the next of its kind. If it was not short after
+    /// all the slow log shows it: it is told of the whole.
+    fn may_share(&self, row: &CommandRow, args: Args<'_>) -> bool {
+        let is_short = row.flags.contains(Flags::FAST)
+            || row.flags.contains(Flags::BRIEF) && args.total_bytes() <= TOGETHER_BYTES_MAX;
+        args.len() <= TOGETHER_ARGUMENTS_MAX
+            && is_short
+            && !row.flags.contains(Flags::NO_AUTH)
             && self.worker.notable_ns >= TOGETHER_NOTABLE_NS
     }
 
@@ -414,15 +422,29 @@ impl Run<'_, '_> {
         self.unit.begin(self.client.database);
         self.unit
             .set_traceless(self.client.flags().contains(ClientFlags::NO_TOUCH));
-        let mut keys = keys(self.engine, row, planned, args);
-        self.latch(row, &mut keys);
+        let (mut single, mut several): ([Key<'_>; 1], SmallVec<[Key<'_>; 8]>);
+        let keys: &mut [Key<'_>] = match (row.single_key(), planned.position) {
+            (Some(at), Some(position)) => {
+                single = [Key {
+                    name: args.get(at).unwrap_or_default(),
+                    position,
+                    latch: 0,
+                }];
+                &mut single
+            }
+            _ => {
+                several = keys(self.engine, row, args);
+                &mut several
+            }
+        };
+        self.latch(row, keys);
         if self.gate.is_none() && self.engine.clients.may_be_paused() && self.has_to_wait(row) {
             // The pause began while it waited for the keyspace.
             return Ok(None);
         }
         let mut context = Context {
             args,
-            keys: &keys,
+            keys,
             reply: Writer::probed(out, self.client.protocol, self.probe),
             unit: &mut self.unit,
             client: self.client,
@@ -518,30 +540,20 @@ fn is_http(args: Args<'_>) -> bool {
     })
 }
 
-/// The command's keys. A wrong number of keys gives none: the handler answers with its own error.
-fn keys<'a>(
-    engine: &Engine,
-    row: &CommandRow,
-    planned: &Planned,
-    args: Args<'a>,
-) -> SmallVec<[Key<'a>; 2]> {
-    let key = |name: &'a [u8], position| Key {
-        name,
-        position,
-        latch: 0,
-    };
-    match (row.single_key(), planned.position) {
-        (Some(at), Some(position)) => {
-            let name = args.get(at);
-            name.map(|name| key(name, position)).into_iter().collect()
-        }
-        _ if row.keys.is_empty() => SmallVec::new(),
-        _ => row
-            .keys_of(args)
-            .unwrap_or_default()
-            .iter()
-            .filter_map(|found| args.get(found.argument))
-            .map(|name| key(name, engine.keyspace.position(name)))
-            .collect(),
+/// The command's keys, if they are not one in a fixed place. A wrong number of keys gives none: the handler answers with its own
+/// error.
+fn keys<'a>(engine: &Engine, row: &CommandRow, args: Args<'a>) -> SmallVec<[Key<'a>; 8]> {
+    if row.keys.is_empty() {
+        return SmallVec::new();
     }
+    row.keys_of(args)
+        .unwrap_or_default()
+        .iter()
+        .filter_map(|found| args.get(found.argument))
+        .map(|name| Key {
+            name,
+            position: engine.keyspace.position(name),
+            latch: 0,
+        })
+        .collect()
 }

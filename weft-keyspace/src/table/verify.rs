@@ -94,7 +94,7 @@ impl Table {
             }
             index += width;
         }
-        assert_eq!(census, self.census);
+        assert_eq!(census, *self.census);
         assert_eq!(len + stashed, self.len);
         assert_eq!(stashed, self.stashed);
         assert_eq!(deadlines, self.deadlines);

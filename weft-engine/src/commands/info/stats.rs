@@ -1,6 +1,6 @@
 //! Stats: what was counted since the start or the last CONFIG RESETSTAT.
 
-use super::{Facts, Lines, positive, threads};
+use super::{Facts, Lines, positive};
 use crate::recent::Window;
 use crate::statistics::{Maximum, Totals, WorkerStatistics};
 
@@ -133,7 +133,8 @@ fn work(facts: &Facts<'_, '_, '_>, recent: &Window, lines: &mut Lines) {
     lines.fields(&["reply_buffer_shrinks", "reply_buffer_expands"], 0);
     lines.field("eventloop_cycles", totals.loops);
     lines.field("eventloop_duration_sum", totals.busy_ns / 1000);
-    lines.field("eventloop_duration_cmd_sum", threads::execute_us(facts));
+    let commands_ns = facts.cx.engine.command_accounts.spent_ns();
+    lines.field("eventloop_duration_cmd_sum", commands_ns / 1000);
     lines.field(
         "instantaneous_eventloop_cycles_per_sec",
         per_second(recent.loops, recent),

@@ -120,12 +120,6 @@ fn ratio(part: u64, whole: u64) -> f64 {
     }
 }
 
-/// Microseconds that all workers spent running commands.
-pub(super) fn execute_us(facts: &Facts<'_, '_, '_>) -> u64 {
-    let [_, _, execute, ..] = sum_of_steps(&times(facts));
-    execute
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
