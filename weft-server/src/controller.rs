@@ -4,23 +4,19 @@
 //! idle, and sometimes not even then (smaller batches, more wake-ups), so that each one more is a trial:
 //!
 //! ```text
-//!             all busy, a processor idle, some rounds                 TRIAL_ROUNDS later, rate grown enough
+//!             all busy, a processor idle, 2 rounds                 TRIAL_ROUNDS later, rate grown enough
 //!   settled ----------------------------------------> on trial ---------------------------------------> settled
 //!      |  ^                                              | otherwise: as before, and a rest that doubles each time
 //!      |  '----------------------------------------------'
 //!      '-- the work fits on fewer, or workers wait for processors: one less
 //! ```
-//! Workers that are full get their trial soon. Those that are half busy get one too, since a few clients that wait for their
-//! replies gain by it, but seldom.
 //! A round is [`ROUND_NS`] long.
 
 /// Time between decisions: long enough for shares to mean something, short against what users notice.
 pub const ROUND_NS: u64 = 100_000_000;
 
-/// Rounds that full workers have to last as a reason for more.
+/// Rounds that a reason for more workers has to last.
 const ROUNDS_TO_GROW: u32 = 2;
-/// The same for workers that are half busy.
-const ROUNDS_TO_TRY: u32 = 5;
 /// Rounds that a reason for fewer has to last.
 const ROUNDS_TO_SHRINK: u32 = 5;
 /// Rounds between one more worker and the verdict. The first is not counted: connections are still on their way.
@@ -28,17 +24,10 @@ const TRIAL_ROUNDS: u32 = 4;
 /// The rest after a trial that failed, in rounds, and the longest one.
 const REST_ROUNDS: u32 = 20;
 const REST_ROUNDS_MAX: u32 = 600;
-/// The same after a trial for workers that were not full.
-const LONG_REST_ROUNDS: u32 = 200;
-const LONG_REST_ROUNDS_MAX: u32 = 6000;
 /// Share of its time that a worker is busy at least when it counts as full.
 const FULL: f64 = 0.85;
-/// The same when it counts as half busy. With the gain that a trial has to bring, the work never fits on one less again.
-const HALF_BUSY: f64 = 0.5;
 /// Processors that must be idle on average for a trial.
 const IDLE_PROCESSORS: f64 = 0.25;
-/// The same if workers are half busy, which have room themselves.
-const IDLE_PROCESSORS_TO_TRY: f64 = 0.1;
 /// Share of its time that a worker waits for a processor at most when there are enough of them.
 const WAITING: f64 = 0.15;
 /// Of the rate that one more worker would bring at best, what it has to bring.
@@ -99,7 +88,7 @@ pub struct Decision {
 /// The decisions' memory.
 #[derive(Debug, Default)]
 pub struct Controller {
-    busy_rounds: u32,
+    full_rounds: u32,
     spare_rounds: u32,
     crowded_rounds: u32,
     uneven_rounds: u32,
@@ -116,8 +105,6 @@ struct Trial {
     /// Requests per second, summed over the rounds that count.
     rate_sum: f64,
     rounds: u32,
-    /// The workers were full.
-    full: bool,
 }
 
 /// After a trial that failed.
@@ -128,8 +115,6 @@ struct Rest {
     next: u32,
     /// Lively connections when the trial failed: a different load deserves a new trial at once.
     lively: usize,
-    /// The workers were full. If they were not, and are now, that is a different load.
-    full: bool,
 }
 
 impl Controller {
@@ -161,7 +146,7 @@ impl Controller {
             && self.trial.is_none()
             && view.active < view.most.min(view.workers.len())
             && lively > view.active
-            && active.iter().all(|worker| worker.busy >= HALF_BUSY)
+            && active.iter().all(|worker| worker.busy >= FULL)
             && mean(active, |worker| worker.waiting) <= WAITING
     }
 
@@ -184,17 +169,12 @@ impl Controller {
             }
             return self.judge(view, lively);
         }
-        let full = active.iter().all(|worker| worker.busy >= FULL);
-        let (idle, rounds) = if full {
-            (IDLE_PROCESSORS, ROUNDS_TO_GROW)
-        } else {
-            (IDLE_PROCESSORS_TO_TRY, ROUNDS_TO_TRY)
-        };
-        let grows =
-            self.could_grow(view) && self.rest.is_over(full) && view.idle_processors >= idle;
-        self.busy_rounds = if grows { self.busy_rounds + 1 } else { 0 };
-        if self.busy_rounds >= rounds {
-            self.busy_rounds = 0;
+        let grows = self.could_grow(view)
+            && self.rest.rounds_left == 0
+            && view.idle_processors >= IDLE_PROCESSORS;
+        self.full_rounds = if grows { self.full_rounds + 1 } else { 0 };
+        if self.full_rounds >= ROUNDS_TO_GROW {
+            self.full_rounds = 0;
             // Where many processors are idle, one at a time would take long to reach them.
             let step = ((view.idle_processors / 2.0) as usize).clamp(1, view.active);
             self.trial = Some(Trial {
@@ -202,7 +182,6 @@ impl Controller {
                 rate_before: rate,
                 rate_sum: 0.0,
                 rounds: 0,
-                full,
             });
             return view.active + step;
         }
@@ -217,7 +196,7 @@ impl Controller {
         }
         if self.crowded_rounds >= ROUNDS_TO_SHRINK {
             self.crowded_rounds = 0;
-            self.rest.begin(lively, true);
+            self.rest.begin(lively);
             return view.active - 1;
         }
         view.active
@@ -236,7 +215,7 @@ impl Controller {
         }
         // A load that ended says nothing about workers.
         if rate >= trial.rate_before * 0.5 {
-            self.rest.begin(lively, trial.full);
+            self.rest.begin(lively);
         }
         trial.before
     }
@@ -284,24 +263,13 @@ impl Controller {
 }
 
 impl Rest {
-    fn begin(&mut self, lively: usize, full: bool) {
-        let (least, most) = if full {
-            (REST_ROUNDS, REST_ROUNDS_MAX)
-        } else {
-            (LONG_REST_ROUNDS, LONG_REST_ROUNDS_MAX)
-        };
-        let rounds = if self.full == full { self.next } else { 0 }.clamp(least, most);
+    fn begin(&mut self, lively: usize) {
+        let rounds = self.next.clamp(REST_ROUNDS, REST_ROUNDS_MAX);
         *self = Self {
             rounds_left: rounds,
             next: rounds * 2,
             lively,
-            full,
         };
-    }
-
-    /// Whether workers that are full, or not, may have a trial.
-    const fn is_over(&self, full: bool) -> bool {
-        self.rounds_left == 0 || full && !self.full
     }
 
     fn pass_round(&mut self, lively: usize) {
@@ -350,8 +318,6 @@ mod tests {
         asked: f64,
         cost_s: f64,
         dearer: f64,
-        /// How long a client takes from a reply to its next request.
-        think_s: f64,
     }
 
     impl Machine {
@@ -365,10 +331,7 @@ mod tests {
                 let cost = self.cost_s * (1.0 + self.dearer * (active - 1) as f64);
                 let free = (self.processors - self.others).max(0.1);
                 let possible = (active as f64).min(free) / cost;
-                let response = cost * self.connections as f64 / active as f64;
-                let rate = possible
-                    .min(self.asked)
-                    .min(self.connections as f64 / (self.think_s + response));
+                let rate = possible.min(self.asked);
                 let busy = (rate * cost).min(active as f64);
                 let workers: Vec<Sample> = counts
                     .iter()
@@ -407,7 +370,6 @@ mod tests {
         asked: 50_000.0,
         cost_s: 5e-6,
         dearer: 0.1,
-        think_s: 0.0,
     };
 
     #[test]
@@ -425,41 +387,6 @@ mod tests {
         let history = heavy.run(&mut Controller::default(), 8, 200);
         assert_eq!(history.last(), Some(&8));
         assert!(history.windows(2).all(|pair| pair[1] >= pair[0]));
-    }
-
-    #[test]
-    fn a_few_clients_in_step_get_a_second_worker_if_it_helps_them() {
-        let few = Machine {
-            processors: 2.0,
-            connections: 4,
-            asked: 1e9,
-            cost_s: 9e-6,
-            think_s: 30e-6,
-            ..QUIET
-        };
-        let history = few.run(&mut Controller::default(), 2, 300);
-        let tried = history.iter().position(|&active| active == 2);
-        assert_eq!(tried, Some(ROUNDS_TO_TRY as usize - 1));
-        assert!(history[tried.unwrap()..].iter().all(|&active| active == 2));
-    }
-
-    #[test]
-    fn a_second_worker_that_half_busy_ones_do_not_need_is_seldom_tried() {
-        let steady = Machine {
-            asked: 120_000.0,
-            ..QUIET
-        };
-        let history = steady.run(&mut Controller::default(), 8, 6000);
-        let trials = history.windows(2).filter(|pair| pair[1] > pair[0]).count();
-        assert!((3..=6).contains(&trials), "{trials} trials in ten minutes");
-        // When they are full, they need not wait for the next one.
-        let mut controller = Controller::default();
-        steady.run(&mut controller, 8, 1000);
-        let heavy = Machine {
-            asked: 1e9,
-            ..steady
-        };
-        assert!(heavy.run(&mut controller, 8, 10).contains(&2));
     }
 
     #[test]
