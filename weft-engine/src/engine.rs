@@ -34,6 +34,7 @@ pub struct Engine {
     pub host: Box<dyn Host>,
     /// Who this server is.
     pub identity: Identity,
+    replication_id: Mutex<String>,
     /// Whether overdue keys are removed although nobody asks for them.
     pub active_expiry: AtomicBool,
     /// What is counted per command and per kind of error.
@@ -71,7 +72,7 @@ struct StatisticsReset {
 pub struct Identity {
     /// 40 hexadecimal digits, new with every start.
     pub run_id: String,
-    /// Likewise: names the history of the data set.
+    /// Likewise: names the history of the data set, until [`Engine::set_replication_id`].
     pub replication_id: String,
     /// When it started, in milliseconds since 1970.
     pub started_ms: u64,
@@ -160,6 +161,7 @@ impl Engine {
             latency: LatencyMonitor::default(),
             journal: Arc::new(Journal::new(WORKERS_MAX)),
             host: parts.host,
+            replication_id: Mutex::new(parts.identity.replication_id.clone()),
             identity: parts.identity,
             active_expiry: AtomicBool::new(true),
             housekeeping_paused: AtomicBool::new(false),
@@ -264,6 +266,19 @@ impl Engine {
         drop(reset);
         self.command_accounts.reset();
         self.settings_changed();
+    }
+
+    /// The name of the data set's history, 40 hexadecimal digits.
+    #[must_use]
+    pub fn replication_id(&self) -> String {
+        let id = self.replication_id.lock();
+        id.unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Gives the history another name.
+    pub fn set_replication_id(&self, id: String) {
+        let current = self.replication_id.lock();
+        *current.unwrap_or_else(PoisonError::into_inner) = id;
     }
 
     fn statistics_reset(&self) -> MutexGuard<'_, StatisticsReset> {

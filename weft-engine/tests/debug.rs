@@ -313,3 +313,25 @@ fn errors_switches_and_help() {
         b"-ERR value is not an integer or out of range\r\n"
     );
 }
+
+#[test]
+fn the_replication_id_is_taken_anew() {
+    let mut local = Local::with_arguments(&["--enable-debug-command", "yes"]);
+    let id = |local: &mut Local| {
+        let info = String::from_utf8(local.command(&[b"INFO", b"replication"])).unwrap();
+        let line = info
+            .lines()
+            .find_map(|line| line.strip_prefix("master_replid:"));
+        line.unwrap().to_owned()
+    };
+    let first = id(&mut local);
+    assert_eq!(local.command(&[b"DEBUG", b"CHANGE-REPL-ID"]), b"+OK\r\n");
+    let second = id(&mut local);
+    assert_ne!(first, second);
+    assert_eq!(second.len(), 40);
+    assert!(
+        second
+            .bytes()
+            .all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
+    );
+}

@@ -241,8 +241,11 @@ fn sleep(cx: &mut Context<'_, '_>) -> Result<(), CommandError> {
     ok(cx)
 }
 
-/// Nothing replicates by an id yet, so that a new one makes no difference.
+/// Its randomness need not be a secret's.
 fn change_replication_id(cx: &mut Context<'_, '_>) -> Result<(), CommandError> {
+    let random = &mut cx.worker.random;
+    let id: String = (0..40).map(|_| random.digit(16)).collect();
+    cx.engine.set_replication_id(id);
     ok(cx)
 }
 

@@ -172,7 +172,7 @@ pub(super) fn replication(facts: &Facts<'_, '_, '_>, lines: &mut Lines) {
     lines.field("role", "master");
     lines.field("connected_slaves", 0);
     lines.field("master_failover_state", "no-failover");
-    lines.field("master_replid", &facts.cx.engine.identity.replication_id);
+    lines.field("master_replid", facts.cx.engine.replication_id());
     lines.field("master_replid2", "0".repeat(40));
     lines.field("master_repl_offset", 0);
     lines.field("second_repl_offset", -1);
