@@ -66,7 +66,7 @@ fn kept_arguments(row: &CommandRow, args: Args<'_>) -> Vec<Box<[u8]>> {
     } else {
         args.len()
     };
-    let secrets = row.secrets.map(|find| find(args)).unwrap_or_default();
+    let secrets = row.secrets_among(args);
     let mut arguments: Vec<Box<[u8]>> = (0..kept)
         .map(|at| {
             if secrets.contains(&at) {

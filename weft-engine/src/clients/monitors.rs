@@ -85,7 +85,7 @@ pub(crate) fn write_line(
         into,
         "+{seconds}.{micros:06} [{database} {scheme}{address}]"
     );
-    let secrets = row.secrets.map(|find| find(args)).unwrap_or_default();
+    let secrets = row.secrets_among(args);
     for (at, argument) in args.iter().enumerate() {
         into.push(b' ');
         let hidden = secrets.contains(&at);

@@ -102,6 +102,11 @@ impl CommandRow {
         }
     }
 
+    /// The positions of the arguments that are secrets.
+    pub(crate) fn secrets_among(&self, args: Args<'_>) -> Secrets {
+        self.secrets.map(|find| find(args)).unwrap_or_default()
+    }
+
     /// The command's keys among its arguments.
     ///
     /// # Errors
