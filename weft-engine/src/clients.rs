@@ -71,12 +71,12 @@ impl Clients {
     #[must_use]
     pub fn new(commands: &CommandTable) -> Self {
         let mut command_names = HashMap::new();
-        for row in commands.rows().iter().copied() {
-            command_names.insert(address(row), row.name.into());
-            for word in row.subcommands {
-                let name = format!("{}|{}", row.name, word.name);
-                command_names.insert(address(word), name.into());
-            }
+        for (name, command) in commands
+            .numbered()
+            .iter()
+            .flat_map(|it| it.with_subcommands())
+        {
+            command_names.insert(address(command.row), name.into());
         }
         Self {
             shards: std::array::from_fn(|_| Mutex::default()),

@@ -45,6 +45,15 @@ impl Numbered {
         })
     }
 
+    /// The command and its subcommands, each under the name that clients know it by: `client`, `client|list`.
+    pub fn with_subcommands(self) -> impl Iterator<Item = (String, Self)> {
+        let own = std::iter::once((self.row.name.to_owned(), self));
+        own.chain(self.subcommands().map(move |part| {
+            let name = format!("{}|{}", self.row.name, part.row.name);
+            (name, part)
+        }))
+    }
+
     /// All subcommands.
     pub fn subcommands(self) -> impl Iterator<Item = Self> {
         let rows = self.row.subcommands.iter().enumerate();

@@ -176,16 +176,9 @@ fn graph(cx: &mut Context<'_, '_>) -> Result<(), CommandError> {
 fn histogram(cx: &mut Context<'_, '_>) -> Result<(), CommandError> {
     let commands = &cx.engine.commands;
     let mut wanted: Vec<(String, Numbered)> = Vec::new();
-    let add_with_parts = |command: Numbered, wanted: &mut Vec<_>| {
-        wanted.push((command.row.name.to_owned(), command));
-        wanted.extend(command.subcommands().map(|part| {
-            let name = format!("{}|{}", command.row.name, part.row.name);
-            (name, part)
-        }));
-    };
     if cx.args.len() == 2 {
         for command in commands.numbered() {
-            add_with_parts(*command, &mut wanted);
+            wanted.extend(command.with_subcommands());
         }
     }
     for name in cx.args.iter().skip(2) {
@@ -197,7 +190,7 @@ fn histogram(cx: &mut Context<'_, '_>) -> Result<(), CommandError> {
             continue;
         };
         match words.next() {
-            None => add_with_parts(command, &mut wanted),
+            None => wanted.extend(command.with_subcommands()),
             Some(word) => wanted.extend(command.subcommand(word).map(|part| {
                 let name = format!("{}|{}", command.row.name, part.row.name);
                 (name, part)

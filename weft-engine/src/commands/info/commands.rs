@@ -6,14 +6,8 @@ use crate::command_statistics::{CommandTotals, ErrorTotals};
 
 /// Every command and subcommand, with its full name.
 fn all<'f>(facts: &'f Facts<'_, '_, '_>) -> impl Iterator<Item = (String, Numbered)> + 'f {
-    let containers = facts.cx.engine.commands.numbered().iter();
-    containers.flat_map(|container| {
-        let own = std::iter::once((container.row.name.to_owned(), *container));
-        own.chain(container.subcommands().map(|part| {
-            let name = format!("{}|{}", container.row.name, part.row.name);
-            (name, part)
-        }))
-    })
+    let commands = facts.cx.engine.commands.numbered().iter();
+    commands.flat_map(|command| command.with_subcommands())
 }
 
 pub(super) fn commandstats(facts: &Facts<'_, '_, '_>, lines: &mut Lines) {
