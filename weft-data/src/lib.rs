@@ -6,6 +6,7 @@
 //! arguments or a structure without hidden state.
 #![forbid(unsafe_code)]
 
+pub mod collection;
 pub mod glob;
 pub mod lcs;
 pub mod long_double;
