@@ -58,3 +58,150 @@ impl Kind {
         }
     }
 }
+
+/// A large collection. Cloning it takes the same time whatever its size: the clone is its snapshot.
+#[derive(Clone, Debug)]
+pub enum Collection {}
+
+impl Collection {
+    /// What it is.
+    #[must_use]
+    pub fn kind(&self) -> Kind {
+        match *self {}
+    }
+
+    /// How many items it has.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        match *self {}
+    }
+
+    /// Whether it has none, so that its key has to go.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Bytes that it has allocated, as if it shared none. A count that is kept: asking costs nothing.
+    #[must_use]
+    pub fn allocated_bytes(&self) -> usize {
+        match *self {}
+    }
+
+    /// When its first field expires, milliseconds since 1970.
+    #[must_use]
+    pub fn due(&self) -> Option<u64> {
+        match *self {}
+    }
+}
+
+/// A collection to be looked at.
+#[derive(Clone, Copy, Debug)]
+pub enum CollectionRef<'a> {
+    /// Packed, with its tag.
+    Packed(&'a [u8]),
+    /// Large.
+    Large(&'a Collection),
+}
+
+impl CollectionRef<'_> {
+    /// What it is.
+    ///
+    /// # Panics
+    /// If packed bytes are no collection's.
+    #[must_use]
+    pub fn kind(self) -> Kind {
+        match self {
+            CollectionRef::Packed(bytes) => packed_kind(bytes),
+            CollectionRef::Large(collection) => collection.kind(),
+        }
+    }
+
+    /// How many items it has.
+    #[must_use]
+    pub fn len(self) -> usize {
+        match self {
+            CollectionRef::Packed(_) => 0,
+            CollectionRef::Large(collection) => collection.len(),
+        }
+    }
+
+    /// Whether it has none.
+    #[must_use]
+    pub fn is_empty(self) -> bool {
+        self.len() == 0
+    }
+
+    /// When its first field expires, milliseconds since 1970.
+    #[must_use]
+    pub fn due(self) -> Option<u64> {
+        match self {
+            CollectionRef::Packed(_) => None,
+            CollectionRef::Large(collection) => collection.due(),
+        }
+    }
+
+    /// A copy of the packed bytes, or a snapshot.
+    #[must_use]
+    pub fn to_built(self) -> Built {
+        match self {
+            CollectionRef::Packed(bytes) => Built::Packed(bytes.to_vec()),
+            CollectionRef::Large(collection) => Built::Large(Box::new(collection.clone())),
+        }
+    }
+}
+
+fn packed_kind(bytes: &[u8]) -> Kind {
+    let tag = bytes.first().copied().unwrap_or_default();
+    Kind::of_tag(tag).expect("packed bytes begin with a tag")
+}
+
+/// A collection that is in no keyspace: made anew, taken out, or a snapshot.
+#[derive(Clone, Debug)]
+pub enum Built {
+    /// Packed, with its tag. No bytes: no collection.
+    Packed(Vec<u8>),
+    /// Large.
+    Large(Box<Collection>),
+}
+
+impl Built {
+    /// A look at it.
+    #[must_use]
+    pub fn as_ref(&self) -> CollectionRef<'_> {
+        match self {
+            Built::Packed(bytes) => CollectionRef::Packed(bytes),
+            Built::Large(collection) => CollectionRef::Large(collection),
+        }
+    }
+}
+
+/// A collection that is being changed.
+#[derive(Debug)]
+pub enum Draft<'a> {
+    /// Its packed bytes, tag first. No bytes: there is no such key, or not any more.
+    Packed(&'a mut Vec<u8>),
+    /// Large, where it is. Without items its key goes.
+    Large(&'a mut Collection),
+    /// It was packed, and became large by this change.
+    Grown(Box<Collection>),
+}
+
+impl Draft<'_> {
+    /// A look at it, if there is anything.
+    #[must_use]
+    pub fn as_ref(&self) -> Option<CollectionRef<'_>> {
+        match self {
+            Draft::Packed(bytes) if bytes.is_empty() => None,
+            Draft::Packed(bytes) => Some(CollectionRef::Packed(bytes)),
+            Draft::Large(collection) => Some(CollectionRef::Large(collection)),
+            Draft::Grown(collection) => Some(CollectionRef::Large(collection)),
+        }
+    }
+
+    /// The kind of what is there.
+    #[must_use]
+    pub fn kind(&self) -> Option<Kind> {
+        self.as_ref().map(CollectionRef::kind)
+    }
+}
