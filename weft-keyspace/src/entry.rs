@@ -4,7 +4,7 @@
 //! alignment come first, so an entry needs the 8 bytes that slots have:
 //!
 //! ```text
-//! header 8 | deadline 8, if any | long key 24, if the key is one | integer 8 or rope | key | inline bytes
+//! header 8 | deadline 8, if any | long key 24, if the key is one | integer 8, rope or collection 8 | key | inline bytes
 //!
 //! header, from bit 0: kind 4 | has deadline, raw, long key, - | snapshot 8 | access 24 | key length 12 | value length 12
 //! ```
@@ -15,6 +15,7 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::ptr::NonNull;
 
+use weft_data::collection::{Built, Collection, CollectionRef, PACKED_MAX};
 use weft_rope::{CHUNK_BYTES, Rope};
 
 use crate::arena::{SLOT_MAX, UNIT};
@@ -22,12 +23,14 @@ use crate::position::Position;
 
 /// Longest key inside an entry, bytes.
 pub(crate) const KEY_INLINE_MAX: usize = 512;
-/// Ropes from this length on are freed by whoever drops the latch, not under it.
+/// Values outside their entries that are so long are freed by whoever drops the latch, not under it.
 const LARGE_BYTES: usize = CHUNK_BYTES;
 
 const INT: u64 = 1;
 const BYTES: u64 = 2;
 const ROPE: u64 = 3;
+const PACKED: u64 = 4;
+const LARGE: u64 = 5;
 
 const HAS_DEADLINE: u64 = 1 << 4;
 const RAW: u64 = 1 << 5;
@@ -40,6 +43,7 @@ const LENGTH_MASK: u64 = 0xfff;
 
 const HEADER_BYTES: usize = 8;
 const ROPE_BYTES: usize = size_of::<Rope>().next_multiple_of(8);
+const LARGE_POINTER_BYTES: usize = size_of::<Box<Collection>>();
 
 /// A value to store.
 #[derive(Debug)]
@@ -52,11 +56,36 @@ pub enum NewValue<'a> {
     RawBytes(&'a [u8]),
     /// A string in chunks. Short ones are stored inline all the same.
     Rope(Rope),
+    /// A packed collection, tag first: at most [`PACKED_MAX`] bytes.
+    Packed(&'a [u8]),
+    /// A large collection.
+    Large(Box<Collection>),
+}
+
+impl<'a> From<&'a OwnedValue> for NewValue<'a> {
+    fn from(value: &'a OwnedValue) -> Self {
+        match value {
+            OwnedValue::Int(value) => NewValue::Int(*value),
+            OwnedValue::Bytes(bytes) => NewValue::Bytes(bytes),
+            OwnedValue::Rope(rope) => NewValue::Rope(rope.clone()),
+            OwnedValue::Collection(Built::Packed(bytes)) => NewValue::Packed(bytes),
+            OwnedValue::Collection(Built::Large(collection)) => NewValue::Large(collection.clone()),
+        }
+    }
 }
 
 /// A stored value.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug)]
 pub enum ValueRef<'a> {
+    /// A string.
+    String(StringRef<'a>),
+    /// A collection.
+    Collection(CollectionRef<'a>),
+}
+
+/// A stored string.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum StringRef<'a> {
     /// An integer.
     Int(i64),
     /// A string inside the entry.
@@ -65,8 +94,19 @@ pub enum ValueRef<'a> {
     Rope(&'a Rope),
 }
 
+impl StringRef<'_> {
+    /// The string, copied; a long one is shared.
+    pub fn to_owned_value(self) -> OwnedValue {
+        match self {
+            StringRef::Int(value) => OwnedValue::Int(value),
+            StringRef::Bytes(bytes) => OwnedValue::Bytes(bytes.to_vec()),
+            StringRef::Rope(rope) => OwnedValue::Rope(rope.clone()),
+        }
+    }
+}
+
 /// A value taken out of the keyspace.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub enum OwnedValue {
     /// An integer.
     Int(i64),
@@ -74,22 +114,51 @@ pub enum OwnedValue {
     Bytes(Vec<u8>),
     /// A long string.
     Rope(Rope),
+    /// A collection.
+    Collection(Built),
 }
 
 impl OwnedValue {
     /// The value in the form in which it is stored again.
     pub fn as_new(&self, raw: bool) -> NewValue<'_> {
         match self {
-            OwnedValue::Int(value) => NewValue::Int(*value),
             OwnedValue::Bytes(bytes) if raw => NewValue::RawBytes(bytes),
-            OwnedValue::Bytes(bytes) => NewValue::Bytes(bytes),
-            OwnedValue::Rope(rope) => NewValue::Rope(rope.clone()),
+            other => other.into(),
+        }
+    }
+}
+
+/// A value that lay outside its entry.
+#[derive(Debug)]
+pub enum Outside {
+    /// A long string.
+    Rope(Rope),
+    /// A large collection.
+    Collection(Box<Collection>),
+}
+
+impl Outside {
+    /// Whether freeing it is too much work to do under a latch.
+    pub(crate) fn is_large(&self) -> bool {
+        match self {
+            Outside::Rope(rope) => rope.len() >= LARGE_BYTES,
+            Outside::Collection(collection) => collection.allocated_bytes() >= LARGE_BYTES,
+        }
+    }
+
+    /// About how many allocations are freed with it.
+    pub fn pieces(&self) -> usize {
+        /// A node of a collection, about.
+        const NODE_BYTES: usize = 4096;
+        match self {
+            Outside::Rope(rope) => rope.chunks().len(),
+            Outside::Collection(collection) => collection.allocated_bytes() / NODE_BYTES,
         }
     }
 }
 
 /// An entry taken out of the keyspace.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub struct OwnedEntry {
     /// The key.
     pub key: Vec<u8>,
@@ -162,12 +231,35 @@ impl<'a> Entry<'a> {
         }
     }
 
-    /// The value, copied; a long string is shared.
+    /// The string; none if the value is a collection.
+    #[inline]
+    pub fn string(&self) -> Option<StringRef<'a>> {
+        match self.value() {
+            ValueRef::String(string) => Some(string),
+            ValueRef::Collection(_) => None,
+        }
+    }
+
+    /// The collection; none if the value is a string.
+    #[inline]
+    pub fn collection(&self) -> Option<CollectionRef<'a>> {
+        match self.value() {
+            ValueRef::String(_) => None,
+            ValueRef::Collection(collection) => Some(collection),
+        }
+    }
+
+    /// When it or the first of its fields expires, absolute milliseconds.
+    #[inline]
+    pub fn due(&self) -> Option<u64> {
+        self.raw.due()
+    }
+
+    /// The value, copied; a long string and a large collection are shared.
     pub fn to_owned_value(&self) -> OwnedValue {
         match self.value() {
-            ValueRef::Int(value) => OwnedValue::Int(value),
-            ValueRef::Bytes(bytes) => OwnedValue::Bytes(bytes.to_vec()),
-            ValueRef::Rope(rope) => OwnedValue::Rope(rope.clone()),
+            ValueRef::String(string) => string.to_owned_value(),
+            ValueRef::Collection(collection) => OwnedValue::Collection(collection.to_built()),
         }
     }
 
@@ -207,9 +299,9 @@ pub(crate) fn rope_bytes(rope: &Rope) -> usize {
     }
 }
 
-/// Whether freeing this rope is too much work to do under a latch.
-pub(crate) fn is_large(rope: &Rope) -> bool {
-    rope.len() >= LARGE_BYTES
+/// Bytes that a large collection has allocated, itself included.
+pub(crate) fn collection_bytes(collection: &Collection) -> usize {
+    size_of::<Collection>() + collection.allocated_bytes()
 }
 
 /// The value part of an entry about to be written.
@@ -217,6 +309,44 @@ pub(crate) enum Payload<'a> {
     Int(i64),
     Bytes(&'a [u8]),
     Rope(Rope),
+    Packed(&'a [u8]),
+    Large(Box<Collection>),
+}
+
+impl Payload<'_> {
+    fn kind(&self) -> u64 {
+        match self {
+            Payload::Int(_) => INT,
+            Payload::Bytes(_) => BYTES,
+            Payload::Rope(_) => ROPE,
+            Payload::Packed(_) => PACKED,
+            Payload::Large(_) => LARGE,
+        }
+    }
+
+    /// How many bytes of it lie behind the key.
+    fn inline_len(&self) -> usize {
+        match self {
+            Payload::Bytes(bytes) | Payload::Packed(bytes) => bytes.len(),
+            Payload::Int(_) | Payload::Rope(_) | Payload::Large(_) => 0,
+        }
+    }
+
+    /// How many bytes of it lie before the key.
+    fn fixed_len(&self) -> usize {
+        fixed_len(self.kind())
+    }
+}
+
+/// What a value of this kind takes before the key, bytes.
+#[inline]
+const fn fixed_len(kind: u64) -> usize {
+    match kind {
+        INT => 8,
+        ROPE => ROPE_BYTES,
+        LARGE => LARGE_POINTER_BYTES,
+        _ => 0,
+    }
 }
 
 /// The key part of an entry about to be written.
@@ -279,11 +409,7 @@ impl Draft<'_> {
     /// The entry's size, bytes.
     pub(crate) fn size(&self) -> usize {
         let (fixed, inline) = self.key.bytes();
-        let value = match &self.value {
-            Payload::Int(_) => 8,
-            Payload::Bytes(bytes) => bytes.len(),
-            Payload::Rope(_) => ROPE_BYTES,
-        };
+        let value = self.value.fixed_len() + self.value.inline_len();
         HEADER_BYTES + if self.deadline.is_some() { 8 } else { 0 } + fixed + inline + value
     }
 
@@ -389,12 +515,7 @@ impl RawEntry {
 
     #[inline]
     fn key_offset(header: u64) -> usize {
-        let fixed = match header & 0xf {
-            INT => 8,
-            ROPE => ROPE_BYTES,
-            _ => 0,
-        };
-        Self::value_offset(header) + fixed
+        Self::value_offset(header) + fixed_len(header & 0xf)
     }
 
     #[inline]
@@ -445,19 +566,75 @@ impl RawEntry {
             INT => {
                 let place = self.at(Self::value_offset(header)).cast::<i64>();
                 // SAFETY: the kind says that an integer is there.
-                ValueRef::Int(unsafe { place.read() })
+                ValueRef::String(StringRef::Int(unsafe { place.read() }))
             }
             ROPE => {
                 let place = self.at(Self::value_offset(header)).cast::<Rope>();
                 // SAFETY: the kind says that a rope is there.
-                ValueRef::Rope(unsafe { place.as_ref() })
+                ValueRef::String(StringRef::Rope(unsafe { place.as_ref() }))
             }
-            _ => {
+            LARGE => {
+                let place = self.large_place(header);
+                // SAFETY: the kind says that a collection is there.
+                ValueRef::Collection(CollectionRef::Large(unsafe { place.as_ref() }))
+            }
+            kind => {
                 let (start, len) = self.inline_bytes(header);
                 // SAFETY: the value's bytes.
-                ValueRef::Bytes(unsafe { std::slice::from_raw_parts(start.as_ptr(), len) })
+                let bytes = unsafe { std::slice::from_raw_parts(start.as_ptr(), len) };
+                if kind == PACKED {
+                    ValueRef::Collection(CollectionRef::Packed(bytes))
+                } else {
+                    ValueRef::String(StringRef::Bytes(bytes))
+                }
             }
         }
+    }
+
+    /// When the entry or the first of its fields expires.
+    #[inline]
+    pub(crate) fn due(self) -> Option<u64> {
+        let deadline = self.deadline();
+        match self.fields_due() {
+            None => deadline,
+            Some(due) => Some(deadline.map_or(due, |deadline| deadline.min(due))),
+        }
+    }
+
+    /// When the first of its fields expires.
+    #[inline]
+    pub(crate) fn fields_due(self) -> Option<u64> {
+        let kind = self.header() & 0xf;
+        if kind != PACKED && kind != LARGE {
+            return None;
+        }
+        // SAFETY: the reference ends here.
+        match unsafe { self.value() } {
+            ValueRef::Collection(collection) => collection.due(),
+            ValueRef::String(_) => None,
+        }
+    }
+
+    /// Where the large collection is, given that the value is one.
+    fn large_place(self, header: u64) -> NonNull<Collection> {
+        let place = self.at(Self::value_offset(header));
+        // SAFETY: the kind says that a pointer from a box is there.
+        unsafe { place.cast::<NonNull<Collection>>().read() }
+    }
+
+    /// The large collection for writing.
+    ///
+    /// # Safety
+    ///
+    /// The entry stays live for `'a`, and nobody else looks at it.
+    pub(crate) unsafe fn collection_mut<'a>(self) -> Option<&'a mut Collection> {
+        let header = self.header();
+        if header & 0xf != LARGE {
+            return None;
+        }
+        let mut place = self.large_place(header);
+        // SAFETY: the kind says that a collection is there, alone by the caller's word.
+        Some(unsafe { place.as_mut() })
     }
 
     /// Where the inline bytes are, given that the value is inline.
@@ -504,32 +681,45 @@ impl RawEntry {
         Some(unsafe { place.as_mut() })
     }
 
-    /// Takes the rope out; the entry must be freed or overwritten next, without looking at its value.
+    /// Takes out what lies outside; the entry must be freed or overwritten next, without looking at its value.
     ///
     /// # Safety
     ///
     /// Called once per entry.
-    pub(crate) unsafe fn take_rope(self) -> Option<Rope> {
+    pub(crate) unsafe fn take_outside(self) -> Option<Outside> {
         let header = self.header();
-        let place = self.at(Self::value_offset(header)).cast::<Rope>();
-        // SAFETY: the kind says that a rope is there; the caller does not use it again.
-        (header & 0xf == ROPE).then(|| unsafe { place.read() })
+        match header & 0xf {
+            ROPE => {
+                let place = self.at(Self::value_offset(header)).cast::<Rope>();
+                // SAFETY: the kind says that a rope is there; the caller does not use it again.
+                Some(Outside::Rope(unsafe { place.read() }))
+            }
+            LARGE => {
+                let place = self.large_place(header);
+                // SAFETY: it came from a box, and the caller does not use it again.
+                let collection = unsafe { Box::from_raw(place.as_ptr()) };
+                Some(Outside::Collection(collection))
+            }
+            _ => None,
+        }
     }
 
-    /// Bytes outside the slot: a long key and a rope.
+    /// Bytes outside the slot: a long key, and a value outside.
     #[inline]
     pub(crate) fn external_bytes(self) -> usize {
         let header = self.header();
-        if header & 0xf != ROPE && header & LONG_KEY == 0 {
+        let kind = header & 0xf;
+        if kind != ROPE && kind != LARGE && header & LONG_KEY == 0 {
             return 0;
         }
         let key = self.long_key().map_or(0, |long| long.len);
-        if header & 0xf != ROPE {
-            return key;
-        }
-        // SAFETY: the kind says that a rope is there; the reference ends here.
-        let rope = unsafe { self.at(Self::value_offset(header)).cast::<Rope>().as_ref() };
-        key + rope_bytes(rope)
+        // SAFETY: the reference ends here.
+        let value = match unsafe { self.value() } {
+            ValueRef::String(StringRef::Rope(rope)) => rope_bytes(rope),
+            ValueRef::Collection(CollectionRef::Large(collection)) => collection_bytes(collection),
+            _ => 0,
+        };
+        key + value
     }
 
     /// The slot that the entry needs, bytes. The one it has may be a little larger.
@@ -543,24 +733,15 @@ impl RawEntry {
     /// Whether [`RawEntry::overwrite`] can store this without moving the key. The slot's size is the caller's matter.
     #[inline]
     pub(crate) fn same_shape(self, value: &Payload<'_>, deadline: bool) -> bool {
-        let kind = match value {
-            Payload::Int(_) => INT,
-            Payload::Bytes(_) => BYTES,
-            Payload::Rope(_) => ROPE,
-        };
         let header = self.header();
-        header & 0xf == kind && (header & HAS_DEADLINE != 0) == deadline
+        header & 0xf == value.kind() && (header & HAS_DEADLINE != 0) == deadline
     }
 
     /// The entry's size with a value of the same shape.
     #[inline]
     pub(crate) fn size_with(self, value: &Payload<'_>) -> usize {
         let header = self.header();
-        let inline = match value {
-            Payload::Bytes(bytes) => bytes.len(),
-            _ => 0,
-        };
-        Self::key_offset(header) + Self::key_len(header) + inline
+        Self::key_offset(header) + Self::key_len(header) + value.inline_len()
     }
 
     /// Stores an inline string over another one if the slot need not change; whether it did.
@@ -570,11 +751,31 @@ impl RawEntry {
     /// Nobody looks at the entry.
     #[inline]
     pub(crate) unsafe fn overwrite_bytes(self, bytes: &[u8], raw: bool) -> bool {
+        // SAFETY: by the caller's word.
+        unsafe { self.overwrite_inline(BYTES, bytes, raw) }
+    }
+
+    /// The same for a packed collection.
+    ///
+    /// # Safety
+    ///
+    /// Nobody looks at the entry.
+    #[inline]
+    pub(crate) unsafe fn overwrite_packed(self, bytes: &[u8]) -> bool {
+        // SAFETY: by the caller's word.
+        unsafe { self.overwrite_inline(PACKED, bytes, false) }
+    }
+
+    /// # Safety
+    ///
+    /// Nobody looks at the entry.
+    #[inline]
+    unsafe fn overwrite_inline(self, kind: u64, bytes: &[u8], raw: bool) -> bool {
         let header = self.header();
         let start = Self::key_offset(header) + Self::key_len(header);
         let before = start + Self::value_len(header);
         let after = start + bytes.len();
-        if header & 0xf != BYTES || after.next_multiple_of(UNIT) != before.next_multiple_of(UNIT) {
+        if header & 0xf != kind || after.next_multiple_of(UNIT) != before.next_multiple_of(UNIT) {
             return false;
         }
         let cleared = header & !(LENGTH_MASK << VALUE_SHIFT | RAW);
@@ -586,16 +787,16 @@ impl RawEntry {
         true
     }
 
-    /// Stores a value of the same shape; returns the rope that was there.
+    /// Stores a value of the same shape; returns what lay outside.
     ///
     /// # Safety
     ///
     /// [`RawEntry::same_shape`] said yes, and the slot holds [`RawEntry::size_with`] bytes. Nobody looks at the entry.
     #[inline]
-    pub(crate) unsafe fn overwrite(self, value: Payload<'_>, raw: bool) -> Option<Rope> {
+    pub(crate) unsafe fn overwrite(self, value: Payload<'_>, raw: bool) -> Option<Outside> {
         let header = self.header() & !RAW | if raw { RAW } else { 0 };
         let place = self.at(Self::value_offset(header));
-        if !matches!(value, Payload::Bytes(_)) {
+        if !matches!(value, Payload::Bytes(_) | Payload::Packed(_)) {
             self.set_header(header);
         }
         match value {
@@ -604,7 +805,7 @@ impl RawEntry {
                 unsafe { place.cast::<i64>().write(value) };
                 None
             }
-            Payload::Bytes(bytes) => {
+            Payload::Bytes(bytes) | Payload::Packed(bytes) => {
                 let cleared = header & !(LENGTH_MASK << VALUE_SHIFT);
                 self.set_header(cleared | (bytes.len() as u64) << VALUE_SHIFT);
                 let (start, _) = self.inline_bytes(header);
@@ -613,8 +814,16 @@ impl RawEntry {
                 unsafe { start.copy_from_nonoverlapping(NonNull::from(bytes).cast(), bytes.len()) };
                 None
             }
-            // SAFETY: the kind says that a rope is there.
-            Payload::Rope(rope) => Some(unsafe { place.cast::<Rope>().replace(rope) }),
+            Payload::Rope(rope) => {
+                // SAFETY: the kind says that a rope is there.
+                let old = unsafe { place.cast::<Rope>().replace(rope) };
+                Some(Outside::Rope(old))
+            }
+            Payload::Large(collection) => {
+                // SAFETY: the kind says that a collection is there.
+                let old = unsafe { place.cast::<Box<Collection>>().replace(collection) };
+                Some(Outside::Collection(old))
+            }
         }
     }
 
@@ -626,11 +835,7 @@ impl RawEntry {
     pub(crate) unsafe fn write(slot: NonNull<u8>, draft: Draft<'_>) -> RawEntry {
         debug_assert!(draft.size() <= SLOT_MAX, "the draft was fitted");
         let entry = RawEntry(slot);
-        let (kind, value_len) = match &draft.value {
-            Payload::Int(_) => (INT, 0),
-            Payload::Bytes(bytes) => (BYTES, bytes.len()),
-            Payload::Rope(_) => (ROPE, 0),
-        };
+        let (kind, value_len) = (draft.value.kind(), draft.value.inline_len());
         let (long, key_len) = match &draft.key {
             KeyPart::Inline(key) => (0, key.len()),
             KeyPart::Long(_) => (LONG_KEY, 0),
@@ -665,16 +870,23 @@ impl RawEntry {
         match draft.value {
             // SAFETY: within the slot, aligned.
             Payload::Int(value) => unsafe { place.cast::<i64>().write(value) },
-            Payload::Bytes(bytes) => {
+            Payload::Bytes(bytes) | Payload::Packed(bytes) => {
                 let (start, _) = entry.inline_bytes(header);
                 // SAFETY: within the slot; the bytes lie elsewhere.
                 unsafe { start.copy_from_nonoverlapping(NonNull::from(bytes).cast(), bytes.len()) };
             }
             // SAFETY: within the slot, aligned.
             Payload::Rope(rope) => unsafe { place.cast::<Rope>().write(rope) },
+            // SAFETY: within the slot, aligned.
+            Payload::Large(collection) => unsafe {
+                place.cast::<Box<Collection>>().write(collection);
+            },
         }
         entry
     }
 }
 
 const _: () = assert!(align_of::<Rope>() <= 8 && SLOT_MAX < 1 << 12);
+// A packed collection always fits beside its key.
+const _: () =
+    assert!(2 * HEADER_BYTES + size_of::<LongKey>() + KEY_INLINE_MAX + PACKED_MAX <= SLOT_MAX);

@@ -41,7 +41,7 @@ pub struct Memory {
     pub pages: u64,
     /// Directories, buckets, page records.
     pub tables: u64,
-    /// Long keys and ropes.
+    /// Long keys, ropes and large collections.
     pub external: u64,
     /// Replaced directories and segments that wait until nobody can be reading them.
     pub retired: u64,
@@ -195,6 +195,12 @@ impl Keyspace {
     /// Keys with a deadline in a database, without latches.
     pub fn deadline_count(&self, db: usize) -> usize {
         let keys = self.spine.deadlines.column(db);
+        keys.map(|keys| keys.load(Relaxed)).sum()
+    }
+
+    /// Keys with fields that expire in a database, without latches.
+    pub fn fielded_count(&self, db: usize) -> usize {
+        let keys = self.spine.fielded.column(db);
         keys.map(|keys| keys.load(Relaxed)).sum()
     }
 

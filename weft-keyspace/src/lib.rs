@@ -27,7 +27,7 @@ mod table;
 #[forbid(unsafe_code)]
 mod word;
 
-pub use entry::{Entry, NewValue, OwnedEntry, OwnedValue, ValueRef};
+pub use entry::{Entry, NewValue, Outside, OwnedEntry, OwnedValue, StringRef, ValueRef};
 pub use expiry::ExpireProgress;
 pub use gate::{Gate, GateGuard};
 pub use keyspace::{Exclusive, Keyspace, Latched, Memory, Options, Rng};
@@ -35,5 +35,7 @@ pub use keyspace::{Exclusive, Keyspace, Latched, Memory, Options, Rng};
 #[doc(hidden)]
 pub use pauses::lets_go;
 pub use position::Position;
-pub use shard::{DeadlineChange, Garbage, PreImage, Prior, Removed, Replaced, RopeMut, Shard};
-pub use table::{Census, Dropped, LENGTH_CLASSES, PLACE_BYTES};
+pub use shard::{
+    DeadlineChange, Edited, Garbage, PreImage, Prior, Removed, Replaced, RopeMut, Shard,
+};
+pub use table::{Census, Dropped, LENGTH_CLASSES, Lengths, PLACE_BYTES};

@@ -12,18 +12,20 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::Ordering::Relaxed;
 
+use weft_data::collection::{CollectionRef, Draft, Kind};
 use weft_rope::Rope;
 
 use crate::arena::SLOT_MAX;
 use crate::entry::{
-    Draft, Entry, KeyPart, NewValue, OwnedEntry, Payload, ValueRef, is_large, rope_bytes,
+    Draft as EntryDraft, Entry, KeyPart, NewValue, Outside, OwnedEntry, Payload, StringRef,
+    ValueRef, rope_bytes,
 };
 use crate::expiry::{ExpireProgress, tick};
 use crate::keyspace::{Memory, Rng};
 use crate::latch::Guarded;
 use crate::position::Position;
 use crate::spine::Spine;
-use crate::table::{Census, Context, Databases, Dropped, Occupied, Table, TableCensus};
+use crate::table::{Census, Context, Databases, Dropped, Measure, Occupied, Table, TableCensus};
 use capture::Capture;
 pub use capture::{PreImage, Prior};
 
@@ -53,21 +55,21 @@ pub struct Replaced {
 pub struct Removed {
     /// When the entry would have expired, absolute milliseconds.
     pub deadline: Option<u64>,
-    /// A long value, to be dropped when the latch is free.
-    pub value: Option<Rope>,
+    /// A value outside its entry, to be dropped when the latch is free.
+    pub value: Option<Outside>,
 }
 
 /// Large values that were overwritten or removed; dropping it frees them.
 #[derive(Debug, Default)]
 pub struct Garbage {
     /// The values.
-    pub ropes: Vec<Rope>,
+    pub values: Vec<Outside>,
 }
 
 impl Garbage {
     /// Whether there is nothing to free.
     pub fn is_empty(&self) -> bool {
-        self.ropes.is_empty()
+        self.values.is_empty()
     }
 }
 
@@ -77,7 +79,7 @@ pub struct Shard {
     /// The latest time seen here, milliseconds.
     now: u64,
     capture: Option<Box<Capture>>,
-    garbage: Vec<Rope>,
+    garbage: Vec<Outside>,
 }
 
 impl Shard {
@@ -151,7 +153,10 @@ impl Shard {
             let in_place = match &value {
                 NewValue::Bytes(bytes) => occupied.overwrite_bytes(bytes, false, deadline),
                 NewValue::RawBytes(bytes) => occupied.overwrite_bytes(bytes, true, deadline),
-                NewValue::Int(_) | NewValue::Rope(_) => false,
+                NewValue::Packed(bytes) if deadline == DeadlineChange::Keep => {
+                    occupied.overwrite_packed(context, bytes)
+                }
+                _ => false,
             };
             if !in_place {
                 let old = set_existing(context, occupied, value, deadline);
@@ -171,13 +176,66 @@ impl Shard {
         table.occupied(position, key)?.into_bytes()
     }
 
-    /// The value as a rope, to be changed in place; it becomes one if it was none, and `raw`.
+    /// Lets `act` change a collection, or make one where there is no key. The deadline stays. A packed one is changed in
+    /// `scratch` and stored again. A new key gets the LRU/LFU bits `birth`. `None`, and nothing done, when the key holds
+    /// something else than a collection of this kind.
+    pub fn edit_collection<R>(
+        &mut self,
+        db: usize,
+        position: Position,
+        key: &[u8],
+        kind: Kind,
+        birth: u32,
+        scratch: &mut Vec<u8>,
+        act: impl FnOnce(&mut Draft<'_>) -> R,
+    ) -> Option<Edited<R>> {
+        if self.capture.is_some() {
+            self.before_change(db, position, key);
+        }
+        scratch.clear();
+        if let Some((context, table)) = self.databases.table_mut(db, tick(self.now))
+            && let Some(occupied) = table.occupied(position, key)
+        {
+            if occupied.look().collection()?.kind() != kind {
+                return None;
+            }
+            let (result, exists, outside) = edit(context, occupied, scratch, act);
+            self.databases.publish(db);
+            self.discard(outside);
+            return Some(Edited {
+                result,
+                existed: true,
+                exists,
+            });
+        }
+        let mut draft = Draft::Packed(scratch);
+        let result = act(&mut draft);
+        let value = match draft {
+            Draft::Packed(bytes) if bytes.is_empty() => None,
+            Draft::Packed(bytes) => Some(NewValue::Packed(bytes)),
+            Draft::Grown(collection) => Some(NewValue::Large(collection)),
+            Draft::Large(_) => unreachable!("it was not given a large one"),
+        };
+        let exists = value.is_some();
+        if let Some(value) = value {
+            self.insert(db, position, key, value, DeadlineChange::Keep, birth);
+        }
+        Some(Edited {
+            result,
+            existed: false,
+            exists,
+        })
+    }
+
+    /// The value as a rope, to be changed in place; it becomes one if it was none, and `raw`. `None` for a collection.
     pub fn rope_mut(&mut self, db: usize, position: Position, key: &[u8]) -> Option<RopeMut<'_>> {
         self.alter(db, position, key, |context, mut occupied| {
             let rope = match occupied.look().value() {
-                ValueRef::Rope(_) => None,
-                ValueRef::Bytes(bytes) => Some(Rope::from_slice(bytes)),
-                ValueRef::Int(value) => Some(Rope::from_slice(value.to_string().as_bytes())),
+                ValueRef::Collection(_) | ValueRef::String(StringRef::Rope(_)) => None,
+                ValueRef::String(StringRef::Bytes(bytes)) => Some(Rope::from_slice(bytes)),
+                ValueRef::String(StringRef::Int(value)) => {
+                    Some(Rope::from_slice(value.to_string().as_bytes()))
+                }
             };
             if let Some(rope) = rope {
                 let deadline = occupied.look().deadline();
@@ -203,7 +261,7 @@ impl Shard {
             .is_some()
     }
 
-    /// Removes a key. A long value comes back to be dropped when the latch is free.
+    /// Removes a key. A value outside its entry comes back to be dropped when the latch is free.
     pub fn remove(&mut self, db: usize, position: Position, key: &[u8]) -> Option<Removed> {
         self.alter(db, position, key, |context, occupied| Removed {
             deadline: occupied.look().deadline(),
@@ -281,14 +339,16 @@ impl Shard {
         self.databases.table(db)?.random(rng)
     }
 
-    /// Removes up to `max` entries that are due; `each` sees every one before it goes. Looks at no more than 16 times as
-    /// many buckets. Large values go to the garbage.
+    /// Removes up to `max` entries that are due; `each` sees every one before it goes. For a collection with fields that
+    /// are due `fields` is called instead, which removes them; it counts as one. Looks at no more than 16 times as many
+    /// buckets. Large values go to the garbage.
     pub fn expire_due(
         &mut self,
         db: usize,
         now_ms: u64,
         max: usize,
         mut each: impl FnMut(&Entry<'_>),
+        mut fields: impl FnMut(&[u8], &mut Draft<'_>),
     ) -> ExpireProgress {
         let now_ms = self.clamp_now(now_ms);
         let mut progress = ExpireProgress::default();
@@ -297,16 +357,24 @@ impl Shard {
         };
         let buckets = max.saturating_mul(BUCKETS_PER_REMOVAL);
         let mut walk = table.due_walk(context, now_ms, buckets);
+        let mut scratch = Vec::new();
         while progress.removed < max
             && let Some(occupied) = table.next_due(context, &mut walk)
         {
             let entry = occupied.look();
-            each(&entry);
             if let Some(capture) = &mut self.capture {
                 capture.note(db, occupied.position(), entry.key(), Some(entry));
             }
-            let value = occupied.remove(context);
-            self.garbage.extend(value.filter(is_large));
+            let outside = if entry.deadline().is_some_and(|at| at <= now_ms) {
+                each(&entry);
+                occupied.remove(context)
+            } else {
+                let key: Box<[u8]> = entry.key().into();
+                scratch.clear();
+                let act = |draft: &mut Draft<'_>| fields(&key, draft);
+                edit(context, occupied, &mut scratch, act).2
+            };
+            self.garbage.extend(outside.filter(Outside::is_large));
             progress.removed += 1;
         }
         progress.more = table.end_walk(context, &walk);
@@ -370,7 +438,7 @@ impl Shard {
     /// Large values that were overwritten or expired. What nobody takes is freed right after the latch.
     pub fn take_garbage(&mut self) -> Garbage {
         Garbage {
-            ropes: std::mem::take(&mut self.garbage),
+            values: std::mem::take(&mut self.garbage),
         }
     }
 
@@ -449,7 +517,7 @@ impl Shard {
     ) {
         let raw = matches!(value, NewValue::RawBytes(_));
         let mut flat = Vec::new();
-        let mut draft = Draft {
+        let mut draft = EntryDraft {
             key: KeyPart::new(key, position),
             value: payload(value, &mut flat),
             deadline: match deadline {
@@ -466,20 +534,73 @@ impl Shard {
     }
 
     /// Drops a value that is no more; a large one later.
-    fn discard(&mut self, value: Option<Rope>) {
-        if let Some(rope) = value.filter(is_large) {
-            self.garbage.push(rope);
-        }
+    fn discard(&mut self, value: Option<Outside>) {
+        self.garbage.extend(value.filter(Outside::is_large));
     }
 }
 
-/// Replaces an entry's value; the long one that was there comes back.
+/// What came of changing a collection.
+#[derive(Clone, Copy, Debug)]
+pub struct Edited<R> {
+    /// What the change itself says.
+    pub result: R,
+    /// There was a collection before.
+    pub existed: bool,
+    /// There is one now.
+    pub exists: bool,
+}
+
+/// Lets `act` change the collection that an entry holds; removes the entry when nothing is left of it. What `act` says,
+/// whether the entry is still there, and what lay outside of one that is not.
+fn edit<R>(
+    context: Context<'_>,
+    mut occupied: Occupied<'_>,
+    scratch: &mut Vec<u8>,
+    act: impl FnOnce(&mut Draft<'_>) -> R,
+) -> (R, bool, Option<Outside>) {
+    if let Some(CollectionRef::Packed(bytes)) = occupied.look().collection() {
+        scratch.extend_from_slice(bytes);
+        let mut draft = Draft::Packed(scratch);
+        let result = act(&mut draft);
+        let deadline = occupied.look().deadline();
+        match draft {
+            Draft::Packed(bytes) if bytes.is_empty() => {
+                let outside = occupied.remove(context);
+                return (result, false, outside);
+            }
+            Draft::Packed(bytes) => {
+                let same = matches!(occupied.look().collection(), Some(CollectionRef::Packed(old)) if old == *bytes);
+                if !same && !occupied.overwrite_packed(context, bytes) {
+                    occupied.set_value(context, Payload::Packed(bytes), false, deadline);
+                }
+            }
+            Draft::Grown(collection) => {
+                occupied.set_value(context, Payload::Large(collection), false, deadline);
+            }
+            Draft::Large(_) => unreachable!("it was not given a large one"),
+        }
+        return (result, true, None);
+    }
+    let before = occupied.before_change();
+    let collection = occupied.collection_mut().expect("a large collection");
+    let result = act(&mut Draft::Large(collection));
+    let emptied = collection.is_empty();
+    occupied.collection_changed(context, &before);
+    let outside = if emptied {
+        occupied.remove(context)
+    } else {
+        None
+    };
+    (result, !emptied, outside)
+}
+
+/// Replaces an entry's value; the one outside that was there comes back.
 fn set_existing(
     context: Context<'_>,
     mut occupied: Occupied<'_>,
     value: NewValue<'_>,
     deadline: DeadlineChange,
-) -> Option<Rope> {
+) -> Option<Outside> {
     let raw = matches!(value, NewValue::RawBytes(_));
     let mut flat = Vec::new();
     let value = payload(value, &mut flat);
@@ -501,14 +622,16 @@ fn payload<'a>(value: NewValue<'a>, flat: &'a mut Vec<u8>) -> Payload<'a> {
             Payload::Bytes(flat)
         }
         NewValue::Rope(rope) => Payload::Rope(rope),
+        NewValue::Packed(bytes) => Payload::Packed(bytes),
+        NewValue::Large(collection) => Payload::Large(collection),
     }
 }
 
 impl Guarded for Shard {
-    type Residue = Vec<Rope>;
+    type Residue = Vec<Outside>;
 
     #[inline]
-    fn leave(&mut self) -> Vec<Rope> {
+    fn leave(&mut self) -> Vec<Outside> {
         if self.garbage.is_empty() {
             return Vec::new();
         }
@@ -556,8 +679,9 @@ impl Drop for RopeMut<'_> {
         for count in &mut self.counts {
             **count = **count - self.before + after;
         }
+        let before = Measure::string(self.length_before);
         self.census
-            .length_changed(self.length_before, self.rope.len());
+            .changed(before, Measure::string(self.rope.len()));
         let held = self.held.load(Relaxed) - self.before + after;
         self.held.store(held, Relaxed);
     }

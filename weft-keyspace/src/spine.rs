@@ -24,6 +24,8 @@ pub(crate) struct Spine {
     pub(crate) keys: Grid<AtomicUsize>,
     /// Of those, keys with a deadline.
     pub(crate) deadlines: Grid<AtomicUsize>,
+    /// Keys with fields that expire.
+    pub(crate) fielded: Grid<AtomicUsize>,
     /// Bytes held per shard: pages, tables, values outside.
     pub(crate) held: Grid<AtomicUsize>,
     nonempty: Box<[Box<[AtomicU64]>]>,
@@ -55,6 +57,7 @@ impl Spine {
             roots: Grid::new(shards, databases),
             keys: Grid::new(shards, databases),
             deadlines: Grid::new(shards, databases),
+            fielded: Grid::new(shards, databases),
             held: Grid::new(shards, 1),
             nonempty: (0..databases).map(|_| bitmap()).collect(),
             limbo: Limbo::new(Arc::clone(&gates), Arc::clone(&ground)),

@@ -26,8 +26,8 @@ use std::ptr::NonNull;
 use std::sync::atomic::AtomicPtr;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
-pub(crate) use census::TableCensus;
-pub use census::{Census, LENGTH_CLASSES};
+pub use census::{Census, LENGTH_CLASSES, Lengths};
+pub(crate) use census::{Measure, TableCensus};
 pub(crate) use databases::Databases;
 pub(crate) use directory::Directory;
 pub use dissolve::Dropped;
@@ -93,11 +93,13 @@ pub(crate) struct Table {
     arena: Arena,
     len: usize,
     deadlines: usize,
+    /// Entries with fields that expire.
+    fielded: usize,
     /// On lines of its own, since most writes leave it alone.
     census: Box<TableCensus>,
-    /// Bytes outside the arena: long keys and ropes.
+    /// Bytes outside the arena: long keys, ropes and large collections.
     external: usize,
-    /// Lower bound of all deadlines, as a tick; `u64::MAX` when there are none.
+    /// Lower bound of all deadlines, those of fields too, as a tick; `u64::MAX` when there are none.
     due: u64,
     /// Where expiry goes on, between two calls.
     round: Option<Round>,
@@ -132,6 +134,7 @@ impl Table {
             arena,
             len: 0,
             deadlines: 0,
+            fielded: 0,
             census: Box::new(TableCensus::new()),
             external: 0,
             due: u64::MAX,
@@ -216,16 +219,18 @@ impl Table {
     pub(crate) fn insert(&mut self, context: Context<'_>, position: Position, draft: Draft<'_>) {
         let deadline = draft.deadline;
         self.census
-            .came(census::payload_length(&draft.value), deadline);
+            .came(census::Measure::of_payload(&draft.value), deadline);
         let handle = self.store(context, draft);
-        self.external += self.entry(handle).external_bytes();
+        let entry = self.entry(handle);
+        self.external += entry.external_bytes();
         self.len += 1;
         self.changed = true;
-        let due = Due16::of(deadline, context.now);
-        self.place(context, position, handle, due);
-        if let Some(deadline) = deadline {
-            self.deadlines += 1;
-            self.lower_ranges(context, position, deadline);
+        self.deadlines += usize::from(deadline.is_some());
+        self.fielded += usize::from(entry.fields_due().is_some());
+        let due = entry.due();
+        self.place(context, position, handle, Due16::of(due, context.now));
+        if let Some(due) = due {
+            self.lower_ranges(context, position, due);
         }
     }
 

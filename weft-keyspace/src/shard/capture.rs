@@ -9,7 +9,7 @@ use crate::entry::{Entry, OwnedValue};
 use crate::position::Position;
 
 /// An entry as it was before a change.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub struct PreImage {
     /// Its database.
     pub db: usize,
@@ -22,7 +22,7 @@ pub struct PreImage {
 }
 
 /// The state of an entry.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub struct Prior {
     /// The value; a long one is shared with what the keyspace held.
     pub value: OwnedValue,

@@ -3,16 +3,22 @@
 //! Kept as entries change, under the latch, so that nobody has to look at them for it. A change within a class of lengths
 //! writes nothing.
 
-use crate::entry::{Payload, ValueRef};
+use weft_data::collection::{CollectionRef, Kind};
+
+use crate::entry::{Payload, StringRef, ValueRef};
 
 /// Classes of lengths: 0, then one for every power of two, the last one for all that are longer.
 pub const LENGTH_CLASSES: usize = 40;
+/// Strings, and each kind of collection.
+const TYPES: usize = 1 + Kind::ALL.len();
+
+/// How many values are how long: by the class of their length.
+pub type Lengths = [u64; LENGTH_CLASSES];
 
 /// Of all tables of a database.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Census {
-    /// How many values are how long: by the class of their length in bytes.
-    pub lengths: [u64; LENGTH_CLASSES],
+    lengths: [Lengths; TYPES],
     /// Entries with a deadline.
     pub deadlines: u64,
     /// Their deadlines in milliseconds since 1970, added up.
@@ -22,7 +28,7 @@ pub struct Census {
 impl Default for Census {
     fn default() -> Self {
         Self {
-            lengths: [0; LENGTH_CLASSES],
+            lengths: [[0; LENGTH_CLASSES]; TYPES],
             deadlines: 0,
             deadline_sum: 0,
         }
@@ -30,6 +36,18 @@ impl Default for Census {
 }
 
 impl Census {
+    /// The lengths of the strings, in bytes.
+    #[must_use]
+    pub const fn strings(&self) -> &Lengths {
+        &self.lengths[0]
+    }
+
+    /// The lengths of the collections of a kind, in items.
+    #[must_use]
+    pub fn collections(&self, kind: Kind) -> &Lengths {
+        &self.lengths[type_of(kind)]
+    }
+
     /// The shortest length of a class.
     #[must_use]
     pub const fn shortest(class: usize) -> u64 {
@@ -37,8 +55,11 @@ impl Census {
     }
 
     pub(crate) fn add(&mut self, table: &TableCensus, deadlines: usize) {
-        for (sum, count) in self.lengths.iter_mut().zip(table.lengths) {
-            *sum += u64::from(count);
+        for (sums, counts) in self.lengths.iter_mut().zip(&table.lengths) {
+            let counts = counts.iter().flat_map(|counts| counts.iter());
+            for (sum, count) in sums.iter_mut().zip(counts) {
+                *sum += u64::from(*count);
+            }
         }
         self.deadlines += deadlines as u64;
         self.deadline_sum += table.deadline_sum;
@@ -46,37 +67,110 @@ impl Census {
 }
 
 /// Of one table, which counts its deadlines itself.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub(crate) struct TableCensus {
-    lengths: [u32; LENGTH_CLASSES],
+    /// None yet for types that the table has never had.
+    lengths: [Option<Box<[u32; LENGTH_CLASSES]>>; TYPES],
     deadline_sum: u128,
+}
+
+impl PartialEq for TableCensus {
+    fn eq(&self, other: &Self) -> bool {
+        let same = |a: &Option<Box<_>>, b: &Option<Box<_>>| match (a, b) {
+            (None, None) => true,
+            (Some(a), Some(b)) => a == b,
+            (Some(one), None) | (None, Some(one)) => **one == [0; LENGTH_CLASSES],
+        };
+        self.deadline_sum == other.deadline_sum
+            && (self.lengths.iter().zip(&other.lengths)).all(|(a, b)| same(a, b))
+    }
+}
+
+/// A value's type and the class of its length.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Measure {
+    of_type: usize,
+    class: usize,
+}
+
+impl Measure {
+    #[inline]
+    pub(crate) fn string(length: usize) -> Self {
+        Self {
+            of_type: 0,
+            class: class(length),
+        }
+    }
+
+    #[inline]
+    fn collection(collection: CollectionRef<'_>) -> Self {
+        Self {
+            of_type: type_of(collection.kind()),
+            class: class(collection.len()),
+        }
+    }
+
+    /// Of a value as clients see it.
+    #[inline]
+    pub(crate) fn of(value: ValueRef<'_>) -> Self {
+        match value {
+            ValueRef::String(string) => Self::string(match string {
+                StringRef::Int(value) => integer_length(value),
+                StringRef::Bytes(bytes) => bytes.len(),
+                StringRef::Rope(rope) => rope.len(),
+            }),
+            ValueRef::Collection(collection) => Self::collection(collection),
+        }
+    }
+
+    #[inline]
+    pub(super) fn of_payload(value: &Payload<'_>) -> Self {
+        match value {
+            Payload::Int(value) => Self::string(integer_length(*value)),
+            Payload::Bytes(bytes) => Self::string(bytes.len()),
+            Payload::Rope(rope) => Self::string(rope.len()),
+            Payload::Packed(bytes) => Self::collection(CollectionRef::Packed(bytes)),
+            Payload::Large(collection) => Self::collection(CollectionRef::Large(collection)),
+        }
+    }
+}
+
+#[inline]
+const fn type_of(kind: Kind) -> usize {
+    kind as usize
 }
 
 impl TableCensus {
     pub(super) const fn new() -> Self {
         Self {
-            lengths: [0; LENGTH_CLASSES],
+            lengths: [const { None }; TYPES],
             deadline_sum: 0,
         }
     }
 
-    pub(super) fn came(&mut self, length: usize, deadline: Option<u64>) {
-        self.lengths[class(length)] += 1;
+    pub(super) fn came(&mut self, measure: Measure, deadline: Option<u64>) {
+        *self.count(measure) += 1;
         self.deadline_changed(None, deadline);
     }
 
-    pub(super) fn went(&mut self, length: usize, deadline: Option<u64>) {
-        self.lengths[class(length)] -= 1;
+    pub(super) fn went(&mut self, measure: Measure, deadline: Option<u64>) {
+        *self.count(measure) -= 1;
         self.deadline_changed(deadline, None);
     }
 
     #[inline]
-    pub(crate) fn length_changed(&mut self, before: usize, after: usize) {
-        let (before, after) = (class(before), class(after));
+    pub(crate) fn changed(&mut self, before: Measure, after: Measure) {
         if before != after {
-            self.lengths[before] -= 1;
-            self.lengths[after] += 1;
+            *self.count(before) -= 1;
+            *self.count(after) += 1;
         }
+    }
+
+    #[inline]
+    fn count(&mut self, measure: Measure) -> &mut u32 {
+        let lengths =
+            self.lengths[measure.of_type].get_or_insert_with(|| Box::new([0; LENGTH_CLASSES]));
+        &mut lengths[measure.class]
     }
 
     #[inline]
@@ -98,25 +192,6 @@ impl TableCensus {
 fn class(length: usize) -> usize {
     let class = (usize::BITS - length.leading_zeros()) as usize;
     class.min(LENGTH_CLASSES - 1)
-}
-
-/// A value's length in bytes as clients see it.
-#[inline]
-pub(super) fn value_length(value: ValueRef<'_>) -> usize {
-    match value {
-        ValueRef::Int(value) => integer_length(value),
-        ValueRef::Bytes(bytes) => bytes.len(),
-        ValueRef::Rope(rope) => rope.len(),
-    }
-}
-
-#[inline]
-pub(super) fn payload_length(value: &Payload<'_>) -> usize {
-    match value {
-        Payload::Int(value) => integer_length(*value),
-        Payload::Bytes(bytes) => bytes.len(),
-        Payload::Rope(rope) => rope.len(),
-    }
 }
 
 /// Characters of an integer in decimal.
@@ -156,22 +231,46 @@ mod tests {
     #[test]
     fn changes_keep_the_sums_right() {
         let mut census = TableCensus::new();
-        census.came(5, Some(100));
-        census.came(0, None);
-        census.length_changed(5, 7);
-        assert_eq!((census.lengths[0], census.lengths[3]), (1, 1));
-        census.length_changed(7, 8);
+        census.came(Measure::string(5), Some(100));
+        census.came(Measure::string(0), None);
+        census.changed(Measure::string(5), Measure::string(7));
+        let counts = |census: &TableCensus| {
+            census.lengths[0]
+                .as_deref()
+                .copied()
+                .unwrap_or([0; LENGTH_CLASSES])
+        };
+        assert_eq!((counts(&census)[0], counts(&census)[3]), (1, 1));
+        census.changed(Measure::string(7), Measure::string(8));
         census.deadline_changed(Some(100), Some(300));
         census.deadline_changed(None, Some(u64::MAX));
-        assert_eq!((census.lengths[3], census.lengths[4]), (0, 1));
+        assert_eq!((counts(&census)[3], counts(&census)[4]), (0, 1));
         assert_eq!(census.deadline_sum, u128::from(u64::MAX) + 300);
         let mut all = Census::default();
         all.add(&census, 2);
         all.add(&census, 2);
-        assert_eq!((all.lengths[4], all.deadlines), (2, 4));
+        assert_eq!((all.strings()[4], all.deadlines), (2, 4));
         assert_eq!(all.deadline_sum, 2 * census.deadline_sum);
-        census.went(8, Some(300));
-        census.went(0, Some(u64::MAX));
+        census.went(Measure::string(8), Some(300));
+        census.went(Measure::string(0), Some(u64::MAX));
+        assert_eq!(census, TableCensus::new());
+    }
+
+    #[test]
+    fn types_are_told_apart() {
+        let list = Measure {
+            of_type: type_of(Kind::List),
+            class: class(5),
+        };
+        let mut census = TableCensus::new();
+        census.came(Measure::string(5), None);
+        census.changed(Measure::string(5), list);
+        let mut all = Census::default();
+        all.add(&census, 0);
+        assert_eq!(all.strings(), &[0; LENGTH_CLASSES]);
+        assert_eq!(all.collections(Kind::List)[3], 1);
+        assert_eq!(all.collections(Kind::Hash), &[0; LENGTH_CLASSES]);
+        census.went(list, None);
         assert_eq!(census, TableCensus::new());
     }
 }

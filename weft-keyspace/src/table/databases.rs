@@ -139,12 +139,17 @@ impl Databases {
     }
 
     fn publish_now(&mut self, db: usize) {
-        let (keys, deadlines) = self.tables[db]
-            .as_ref()
-            .map_or((0, 0), |table| (table.len, table.deadlines));
+        let (keys, deadlines, fielded) = self.tables[db].as_ref().map_or((0, 0, 0), |table| {
+            (table.len, table.deadlines, table.fielded)
+        });
         self.spine.keys.at(self.shard, db).store(keys, Relaxed);
         let word = self.spine.deadlines.at(self.shard, db);
         word.store(deadlines, Relaxed);
+        let word = self.spine.fielded.at(self.shard, db);
+        // Seldom anything else than 0, so that the line need not be written.
+        if word.load(Relaxed) != fielded {
+            word.store(fielded, Relaxed);
+        }
         if keys > 0 {
             self.spine.mark_nonempty(self.shard, db);
         }

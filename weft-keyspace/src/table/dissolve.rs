@@ -117,7 +117,7 @@ impl Remains {
         self.table.table_bytes() + self.table.arena.page_bytes() + self.table.external
     }
 
-    /// Drops ropes and long keys for up to `budget` units (entries looked at, chunks dropped); takes what it used from
+    /// Drops values outside and long keys for up to `budget` units (entries looked at, chunks dropped); takes what it used from
     /// the budget. True when none are left.
     fn drop_values(&mut self, budget: &mut usize) -> bool {
         let slots = self.table.slots();
@@ -190,11 +190,11 @@ impl Remains {
         }
         self.table.external -= bytes;
         // SAFETY: each entry is visited once, and nothing looks at it afterwards.
-        let rope = unsafe { entry.take_rope() };
+        let value = unsafe { entry.take_outside() };
         if let Some(long) = entry.long_key() {
             // SAFETY: as above.
             unsafe { long.free() };
         }
-        1 + rope.map_or(0, |rope| rope.chunks().len())
+        1 + value.map_or(0, |value| value.pieces())
     }
 }

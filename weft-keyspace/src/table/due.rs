@@ -30,7 +30,7 @@ pub(super) struct Round {
 impl Table {
     /// Lower bound of the earliest deadline, milliseconds.
     pub(crate) fn next_due_ms(&self) -> Option<u64> {
-        (self.deadlines > 0).then(|| tick_start_ms(self.due))
+        (self.deadlines + self.fielded > 0).then(|| tick_start_ms(self.due))
     }
 
     /// Goes on with the round, or begins one if something may be due; looks at up to `buckets` buckets.
@@ -62,8 +62,8 @@ impl Table {
         self.round.is_some() || round.began < context.now && self.due <= context.now
     }
 
-    /// The next entry that is due; `None` when there is no more or the walk's limit is reached. The caller removes it
-    /// before it asks again.
+    /// The next entry that is due; `None` when there is no more or the walk's limit is reached. The caller removes it,
+    /// or those of its fields that are due, before it asks again.
     pub(crate) fn next_due(
         &mut self,
         context: Context<'_>,
@@ -135,14 +135,14 @@ impl Table {
         for slot in bucket.used() {
             let handle = bucket.handle(slot);
             let entry = self.entry(handle);
-            let Some(deadline) = entry.deadline() else {
+            let Some(at) = entry.due() else {
                 continue;
             };
-            if deadline <= walk.now_ms {
+            if at <= walk.now_ms {
                 let place = Place::new(number, slot);
                 return Some(Table::found(context, handle, entry, place));
             }
-            let due = Due16::new(tick(deadline), context.now);
+            let due = Due16::new(tick(at), context.now);
             earliest = earliest.earlier(due, context.now);
         }
         bucket.set_due(earliest);
@@ -153,7 +153,7 @@ impl Table {
         self.stash.range(low..=high).find_map(|(&bits, handles)| {
             handles.iter().find_map(|&handle| {
                 let entry = self.entry(handle);
-                let due = entry.deadline().is_some_and(|at| at <= walk.now_ms);
+                let due = entry.due().is_some_and(|at| at <= walk.now_ms);
                 let found = Found {
                     handle,
                     entry,
@@ -175,7 +175,7 @@ impl Table {
             .fold(Due32::NONE, |a, b| a.earlier(b, now));
         if slot.has_stashed() {
             for &handle in self.stash.range(low..=high).flat_map(|(_, list)| list) {
-                let due = Due32::of(self.entry(handle).deadline(), now);
+                let due = Due32::of(self.entry(handle).due(), now);
                 earliest = earliest.earlier(due, now);
             }
         }

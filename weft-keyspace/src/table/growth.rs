@@ -206,7 +206,7 @@ impl Table {
                 Item {
                     position: Table::position_of(context, entry),
                     handle,
-                    due: Due16::of(entry.deadline(), context.now),
+                    due: Due16::of(entry.due(), context.now),
                 }
             })
             .collect();

@@ -4,15 +4,23 @@
 //! of both. Does not know capture: who gets an [`Occupied`] has recorded the entry. Invariant: while one exists its
 //! table cannot be reached otherwise, so what was found stays found.
 
+use weft_data::collection::{Collection, CollectionRef};
 use weft_rope::Rope;
 
-use super::census::{TableCensus, payload_length, value_length};
+use super::census::{Measure, TableCensus};
 use super::{Context, Found, Table};
 use crate::arena::SLOT_MAX;
-use crate::entry::{Draft, Entry, KeyPart, Payload, ValueRef};
+use crate::entry::{Draft, Entry, KeyPart, Outside, Payload, StringRef, ValueRef};
 use crate::expiry::{Due16, tick};
 use crate::position::Position;
 use crate::shard::DeadlineChange;
+
+/// What an entry was like before its collection was changed in place.
+pub(crate) struct BeforeChange {
+    measure: Measure,
+    external: usize,
+    fields_due: Option<u64>,
+}
 
 /// An entry that exists, and its table.
 pub(crate) struct Occupied<'a> {
@@ -62,19 +70,48 @@ impl<'a> Occupied<'a> {
         if !stays {
             return false;
         }
-        let before = self.value_length();
+        let before = self.measure();
         // SAFETY: the table is borrowed uniquely.
         let done = unsafe { self.found.entry.overwrite_bytes(bytes, raw) }
             || bytes.len() > SLOT_MAX && self.overwrite_rope(bytes, raw);
         if done {
-            self.table.census.length_changed(before, bytes.len());
+            let after = Measure::string(bytes.len());
+            self.table.census.changed(before, after);
+        }
+        done
+    }
+
+    /// Stores another packed collection where the old one is, if nothing else of the entry has to change for it.
+    #[inline]
+    pub(crate) fn overwrite_packed(&mut self, context: Context<'_>, bytes: &[u8]) -> bool {
+        let before = self.measure();
+        let fields_due = self.found.entry.fields_due();
+        // SAFETY: the table is borrowed uniquely.
+        let done = unsafe { self.found.entry.overwrite_packed(bytes) };
+        if done {
+            self.table.census.changed(before, self.measure());
+            self.fields_changed(context, fields_due);
         }
         done
     }
 
     #[inline]
-    fn value_length(&self) -> usize {
-        value_length(self.look().value())
+    fn measure(&self) -> Measure {
+        Measure::of(self.look().value())
+    }
+
+    /// Brings the bounds and the count of entries with fields that expire in step.
+    #[inline]
+    fn fields_changed(&mut self, context: Context<'_>, before: Option<u64>) {
+        let after = self.found.entry.fields_due();
+        if before == after {
+            return;
+        }
+        let change = isize::from(after.is_some()) - isize::from(before.is_some());
+        self.table.count_fielded(change);
+        if let Some(at) = after {
+            self.note_due(context, at);
+        }
     }
 
     /// The same for a string that cannot be inside an entry.
@@ -88,20 +125,19 @@ impl<'a> Occupied<'a> {
         done
     }
 
-    /// Stores another value; the long one that was there comes back.
+    /// Stores another value; the one outside that was there comes back.
     pub(crate) fn set_value(
         &mut self,
         context: Context<'_>,
         value: Payload<'_>,
         raw: bool,
         deadline: Option<u64>,
-    ) -> Option<Rope> {
+    ) -> Option<Outside> {
         let entry = self.found.entry;
         let external = entry.external_bytes();
-        let before = self.value_length();
-        self.table
-            .census
-            .length_changed(before, payload_length(&value));
+        let fields_due = entry.fields_due();
+        let (before, after) = (self.measure(), Measure::of_payload(&value));
+        self.table.census.changed(before, after);
         let value = match value {
             // Known now, it can go where the old one was.
             Payload::Bytes(bytes) if bytes.len() > SLOT_MAX => {
@@ -113,9 +149,10 @@ impl<'a> Occupied<'a> {
             || entry.size_with(&value).next_multiple_of(8) != entry.slot_bytes()
         {
             // SAFETY: the entry is freed next, without looking at its value.
-            let old = unsafe { entry.take_rope() };
+            let old = unsafe { entry.take_outside() };
             entry.set_raw(raw);
             self.move_to(context, external, value, deadline);
+            self.fields_changed(context, fields_due);
             return old;
         }
         // SAFETY: the shape is the same, a slot of this size is what the entry has, and the table is borrowed uniquely.
@@ -131,8 +168,9 @@ impl<'a> Occupied<'a> {
             let census = &mut self.table.census;
             census.deadline_changed(entry.deadline(), deadline);
             entry.set_deadline(at);
-            self.note_deadline(context, at);
+            self.note_due(context, at);
         }
+        self.fields_changed(context, fields_due);
         old
     }
 
@@ -145,7 +183,7 @@ impl<'a> Occupied<'a> {
                 let census = &mut self.table.census;
                 census.deadline_changed(entry.deadline(), deadline);
                 entry.set_deadline(at);
-                self.note_deadline(context, at);
+                self.note_due(context, at);
                 return;
             }
             _ => {}
@@ -153,12 +191,16 @@ impl<'a> Occupied<'a> {
         let external = entry.external_bytes();
         // SAFETY: what is borrowed here is written to the new slot before the old one is freed.
         let value = match unsafe { entry.value() } {
-            ValueRef::Int(value) => Payload::Int(value),
-            ValueRef::Bytes(bytes) => Payload::Bytes(bytes),
-            ValueRef::Rope(_) => {
+            ValueRef::String(StringRef::Int(value)) => Payload::Int(value),
+            ValueRef::String(StringRef::Bytes(bytes)) => Payload::Bytes(bytes),
+            ValueRef::Collection(CollectionRef::Packed(bytes)) => Payload::Packed(bytes),
+            ValueRef::String(StringRef::Rope(_)) | ValueRef::Collection(_) => {
                 // SAFETY: the entry is freed next, without looking at its value.
-                let rope = unsafe { entry.take_rope() };
-                Payload::Rope(rope.unwrap_or_default())
+                match unsafe { entry.take_outside() } {
+                    Some(Outside::Rope(rope)) => Payload::Rope(rope),
+                    Some(Outside::Collection(collection)) => Payload::Large(collection),
+                    None => unreachable!("the value lies outside"),
+                }
             }
         };
         self.move_to(context, external, value, deadline);
@@ -185,10 +227,37 @@ impl<'a> Occupied<'a> {
         ))
     }
 
-    /// Removes the entry; its long value comes back.
-    pub(crate) fn remove(self, context: Context<'_>) -> Option<Rope> {
-        let (length, deadline) = (self.value_length(), self.look().deadline());
-        self.table.census.went(length, deadline);
+    /// The large collection, to be changed in place. [`Occupied::collection_changed`] is called afterwards.
+    pub(crate) fn collection_mut(&mut self) -> Option<&mut Collection> {
+        // SAFETY: the table is borrowed uniquely.
+        unsafe { self.found.entry.collection_mut() }
+    }
+
+    /// What [`Occupied::collection_changed`] has to know.
+    pub(crate) fn before_change(&self) -> BeforeChange {
+        BeforeChange {
+            measure: self.measure(),
+            external: self.found.entry.external_bytes(),
+            fields_due: self.found.entry.fields_due(),
+        }
+    }
+
+    /// Brings counts and bounds in step with a collection that was changed in place.
+    pub(crate) fn collection_changed(&mut self, context: Context<'_>, before: &BeforeChange) {
+        self.table.census.changed(before.measure, self.measure());
+        let after = self.found.entry.external_bytes();
+        if before.external != after {
+            self.table.external = self.table.external - before.external + after;
+            self.table.changed = true;
+        }
+        self.fields_changed(context, before.fields_due);
+    }
+
+    /// Removes the entry; its value comes back if it lay outside.
+    pub(crate) fn remove(self, context: Context<'_>) -> Option<Outside> {
+        let (measure, deadline) = (self.measure(), self.look().deadline());
+        self.table.census.went(measure, deadline);
+        let fields_due = self.found.entry.fields_due();
         let Occupied {
             table,
             position,
@@ -197,7 +266,7 @@ impl<'a> Occupied<'a> {
         let entry = found.entry;
         let external = entry.external_bytes();
         // SAFETY: the entry is freed next, without looking at its value.
-        let rope = unsafe { entry.take_rope() };
+        let value = unsafe { entry.take_outside() };
         let slots = table.slots();
         let index = table.directory().index(position);
         match found.place.bucket() {
@@ -217,14 +286,17 @@ impl<'a> Occupied<'a> {
         if entry.has_deadline() {
             table.count_deadlines(-1);
         }
+        if fields_due.is_some() {
+            table.count_fielded(-1);
+        }
         table.arena.free(found.handle);
         table.changed = true;
         table.shrink(context, position);
-        rope
+        value
     }
 
-    /// Lowers all bounds for a new deadline.
-    fn note_deadline(&mut self, context: Context<'_>, deadline: u64) {
+    /// Lowers all bounds for a new deadline of the entry or of one of its fields.
+    fn note_due(&mut self, context: Context<'_>, deadline: u64) {
         if let Some((bucket, _)) = self.found.place.bucket() {
             let due = Due16::new(tick(deadline), context.now);
             let segment = self.table.segment_at(self.position);
@@ -233,7 +305,7 @@ impl<'a> Occupied<'a> {
         self.table.lower_ranges(context, self.position, deadline);
     }
 
-    /// Writes the entry anew, to a slot of the right size. Its rope has been taken, its long key moves along.
+    /// Writes the entry anew, to a slot of the right size. What lay outside has been taken, its long key moves along.
     #[cold]
     fn move_to(
         &mut self,
@@ -283,7 +355,7 @@ impl<'a> Occupied<'a> {
             place,
         };
         if let Some(at) = deadline {
-            self.note_deadline(context, at);
+            self.note_due(context, at);
         }
     }
 }
@@ -292,7 +364,18 @@ impl Table {
     /// Adds to the number of entries with a deadline.
     fn count_deadlines(&mut self, change: isize) {
         self.deadlines = self.deadlines.wrapping_add_signed(change);
-        if self.deadlines == 0 {
+        self.forget_bound();
+    }
+
+    /// Adds to the number of entries with fields that expire.
+    fn count_fielded(&mut self, change: isize) {
+        self.fielded = self.fielded.wrapping_add_signed(change);
+        self.changed = true;
+        self.forget_bound();
+    }
+
+    fn forget_bound(&mut self) {
+        if self.deadlines == 0 && self.fielded == 0 {
             self.due = u64::MAX;
         }
     }

@@ -1,7 +1,9 @@
 //! The invariants of a table, checked all at once: for tests.
 
+use weft_data::collection::CollectionRef;
+
 use super::bucket::{Bucket, SLOTS};
-use super::census::{TableCensus, value_length};
+use super::census::{Measure, TableCensus};
 use super::{Context, Table};
 use crate::expiry::{Due16, Due32, tick};
 
@@ -18,9 +20,11 @@ impl Table {
         let (mut len, mut deadlines, mut external, mut entry_bytes) = (0, 0, 0, 0);
         let (mut segments, mut deepest, mut segment_bytes, mut stashed) = (0, 0, 0, 0);
         let mut census = TableCensus::new();
+        let mut fielded = 0;
         let mut count_in = |handle| {
             let entry = self.look_at(handle);
-            census.came(value_length(entry.value()), entry.deadline());
+            census.came(Measure::of(entry.value()), entry.deadline());
+            fielded += usize::from(entry.collection().and_then(CollectionRef::due).is_some());
         };
         let mut index = 0;
         while index < slots.len() {
@@ -64,13 +68,13 @@ impl Table {
                         home
                     };
                     assert_eq!(at, number);
-                    if let Some(at) = entry.deadline() {
+                    deadlines += usize::from(entry.has_deadline());
+                    if let Some(at) = entry.due() {
                         let due = Due16::new(tick(at), now);
                         assert_eq!(bucket.due().earlier(due, now), bucket.due());
                         let due = Due32::new(tick(at), now);
                         assert_eq!(slot.due().earlier(due, now), slot.due());
                         assert!(self.due <= tick(at));
-                        deadlines += 1;
                     }
                     external += entry.external_bytes();
                     entry_bytes += entry.slot_bytes();
@@ -98,6 +102,7 @@ impl Table {
         assert_eq!(len + stashed, self.len);
         assert_eq!(stashed, self.stashed);
         assert_eq!(deadlines, self.deadlines);
+        assert_eq!(fielded, self.fielded);
         assert_eq!(external, self.external);
         assert_eq!((segments, deepest), (self.segments, self.deepest));
         assert_eq!(segment_bytes, self.segment_bytes);
