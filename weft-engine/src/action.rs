@@ -75,7 +75,7 @@ impl Waste {
     #[must_use]
     pub fn objects(&self) -> usize {
         match self {
-            Self::Values(garbage) => garbage.ropes.len(),
+            Self::Values(garbage) => garbage.values.len(),
             Self::Table(table) => table.len(),
         }
     }

@@ -3,7 +3,7 @@
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use weft_data::number;
-use weft_keyspace::{Entry, Exclusive, ValueRef};
+use weft_keyspace::{Entry, Exclusive, StringRef, ValueRef};
 
 use crate::engine::Engine;
 
@@ -59,8 +59,11 @@ pub(crate) fn of_value(seed: u64, entry: &Entry<'_>) -> u64 {
 
 fn hash_value(entry: &Entry<'_>, hasher: &mut DefaultHasher) {
     match entry.value() {
-        ValueRef::Int(value) => number::format_i64(value).as_bytes().hash(hasher),
-        ValueRef::Bytes(bytes) => bytes.hash(hasher),
-        ValueRef::Rope(rope) => rope.to_vec().hash(hasher),
+        ValueRef::String(StringRef::Int(value)) => {
+            number::format_i64(value).as_bytes().hash(hasher);
+        }
+        ValueRef::String(StringRef::Bytes(bytes)) => bytes.hash(hasher),
+        ValueRef::String(StringRef::Rope(rope)) => rope.to_vec().hash(hasher),
+        ValueRef::Collection(collection) => collection.digest(hasher),
     }
 }

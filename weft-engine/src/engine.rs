@@ -24,6 +24,8 @@ use crate::step_times::{StepTimer, Turn};
 pub struct Engine {
     /// The data.
     pub keyspace: Keyspace,
+    /// Seeds the hashes of the members of collections.
+    pub(crate) collection_seed: u64,
     /// All commands.
     pub commands: CommandTable,
     /// All connected clients.
@@ -149,9 +151,13 @@ impl Engine {
         } else {
             Listeners::NONE
         };
+        // Another one than the keyspace's: what one hash shows says nothing of the other.
+        let [seed, ..] = parts.hash_seeds;
+        let collection_seed = fastrand::Rng::with_seed(seed).u64(..);
         let keyspace = Keyspace::new(options);
         let commands = CommandTable::new(commands::FAMILIES);
         Self {
+            collection_seed,
             watermarks: Watermarks::begin(&*parts.host, &keyspace),
             keyspace,
             clients: Arc::new(Clients::new(&commands)),

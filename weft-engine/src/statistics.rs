@@ -81,6 +81,8 @@ counters! {
     keyspace_misses,
     /// Keys removed because their time had come.
     expired_keys,
+    /// Fields of hashes removed because their time had come.
+    expired_fields,
     /// Nanoseconds spent looking for such keys that nobody asked for.
     expire_cycle_ns,
     /// Such searches that ended with work left.

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use std::hint::black_box;
 use std::time::Instant;
 
-use weft_keyspace::{DeadlineChange, Keyspace, NewValue, Options, ValueRef};
+use weft_keyspace::{DeadlineChange, Keyspace, NewValue, Options, StringRef};
 
 #[global_allocator]
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
@@ -95,9 +95,10 @@ fn single_get(keyspace: &Keyspace, key: &Key) -> u8 {
     match shard
         .find(0, position, key)
         .expect("every key exists")
-        .value()
+        .string()
+        .expect("a string")
     {
-        ValueRef::Bytes(bytes) => bytes[0],
+        StringRef::Bytes(bytes) => bytes[0],
         _ => 0,
     }
 }
@@ -164,9 +165,10 @@ fn operations(keys: usize) {
             match shard
                 .find(0, position, key)
                 .expect("every key exists")
-                .value()
+                .string()
+                .expect("a string")
             {
-                ValueRef::Bytes(bytes) => bytes[0],
+                StringRef::Bytes(bytes) => bytes[0],
                 _ => 0,
             }
         });

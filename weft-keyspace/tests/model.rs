@@ -5,11 +5,15 @@
 use std::collections::{BTreeMap, HashSet};
 
 use proptest::prelude::*;
+use weft_data::collection::Draft;
 use weft_keyspace::{
-    DeadlineChange, Entry, Keyspace, Memory, NewValue, Options, OwnedValue, Position, PreImage,
-    ValueRef,
+    DeadlineChange, Entry, Keyspace, Memory, NewValue, Options, Outside, OwnedValue, Position,
+    PreImage, StringRef,
 };
 use weft_rope::Rope;
+
+/// Only strings are stored.
+const NO_FIELDS: fn(&[u8], &mut Draft<'_>) = |_, _| panic!("a string has no fields");
 
 const DATABASES: usize = 3;
 /// A plausible time: the coarse bounds are relative to the shard's time.
@@ -102,10 +106,10 @@ fn key(number: u32) -> Vec<u8> {
 
 fn seen(entry: &Entry<'_>) -> Cell {
     Cell {
-        value: match entry.value() {
-            ValueRef::Int(value) => Value::Int(value),
-            ValueRef::Bytes(bytes) => Value::Bytes(bytes.to_vec()),
-            ValueRef::Rope(rope) => Value::Bytes(rope.to_vec()),
+        value: match entry.string().expect("a string") {
+            StringRef::Int(value) => Value::Int(value),
+            StringRef::Bytes(bytes) => Value::Bytes(bytes.to_vec()),
+            StringRef::Rope(rope) => Value::Bytes(rope.to_vec()),
         },
         deadline: entry.deadline(),
         raw: entry.is_raw(),
@@ -277,6 +281,7 @@ impl Subject {
                             OwnedValue::Int(value) => Value::Int(value),
                             OwnedValue::Bytes(bytes) => Value::Bytes(bytes),
                             OwnedValue::Rope(rope) => Value::Bytes(rope.to_vec()),
+                            OwnedValue::Collection(_) => panic!("only strings were stored"),
                         },
                         deadline: taken.deadline,
                         raw: taken.raw,
@@ -331,12 +336,13 @@ impl Subject {
         for shard in 0..self.keyspace.shards() {
             loop {
                 let mut gone = Vec::new();
-                let progress = self
-                    .keyspace
-                    .latch(shard)
-                    .expire_due(db, self.now, max, |entry| {
-                        gone.push(entry.key().to_vec());
-                    });
+                let progress = self.keyspace.latch(shard).expire_due(
+                    db,
+                    self.now,
+                    max,
+                    |entry| gone.push(entry.key().to_vec()),
+                    NO_FIELDS,
+                );
                 assert_eq!(progress.removed, gone.len());
                 assert!(gone.len() <= max);
                 for key in gone {
@@ -646,7 +652,7 @@ fn long_values_wait_for_the_end_of_the_latch() {
     shard.set(0, position, key, NewValue::Int(1), DeadlineChange::Clear);
     assert_eq!(shard.memory().external, 0);
     let garbage = shard.take_garbage();
-    assert_eq!(garbage.ropes, vec![big.clone()]);
+    assert!(matches!(&garbage.values[..], [Outside::Rope(rope)] if *rope == big));
     shard.set(
         0,
         position,
@@ -655,7 +661,7 @@ fn long_values_wait_for_the_end_of_the_latch() {
         DeadlineChange::Clear,
     );
     let removed = shard.remove(0, position, key).expect("it exists");
-    assert_eq!(removed.value, Some(big));
+    assert!(matches!(removed.value, Some(Outside::Rope(rope)) if rope == big));
 }
 
 #[test]
@@ -703,9 +709,13 @@ fn expiry_removes_exactly_what_is_due_however_small_its_steps() {
         let now = START_MS + step;
         let mut calls = 0;
         loop {
-            let progress = shard.expire_due(0, now, max, |entry| {
-                assert!(entry.deadline().is_some_and(|at| at <= now));
-            });
+            let progress = shard.expire_due(
+                0,
+                now,
+                max,
+                |entry| assert!(entry.deadline().is_some_and(|at| at <= now)),
+                NO_FIELDS,
+            );
             gone += progress.removed;
             calls += 1;
             assert!(calls < 100_000, "it comes to an end");
@@ -725,7 +735,7 @@ fn expiry_removes_exactly_what_is_due_however_small_its_steps() {
     }
     assert_eq!((shard.len(0), shard.with_deadline(0)), (10_000, 0));
     // Nothing is left to look for.
-    let progress = shard.expire_due(0, START_MS * 2, 1, |_| panic!("nothing expires"));
+    let progress = shard.expire_due(0, START_MS * 2, 1, |_| panic!("nothing expires"), NO_FIELDS);
     assert_eq!(
         (progress.removed, progress.more, progress.next_due_ms),
         (0, false, None)
@@ -749,8 +759,13 @@ fn far_deadlines_are_found_when_their_time_comes() {
     // Whether looked for every hour or only on the day, whether the day before or not: the day is kept.
     for day in days {
         for hour in (0..23).rev().step_by(if day < 100 { 1 } else { 11 }) {
-            let progress =
-                shard.expire_due(0, START_MS + day * DAY_MS - hour * 3_600_000, 100, |_| ());
+            let progress = shard.expire_due(
+                0,
+                START_MS + day * DAY_MS - hour * 3_600_000,
+                100,
+                |_| (),
+                NO_FIELDS,
+            );
             assert_eq!(
                 progress.removed,
                 usize::from(hour == 0),

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-use weft_keyspace::{DeadlineChange, Keyspace, NewValue, Options, Position, ValueRef};
+use weft_keyspace::{DeadlineChange, Keyspace, NewValue, Options, Position, StringRef};
 
 const WORKERS: usize = 4;
 const BATCHES: usize = 1500;
@@ -60,13 +60,13 @@ fn work(keyspace: &Keyspace, worker: usize, flushed: &AtomicUsize) -> HashMap<Ve
         for ((db, key), &position) in keys.iter().zip(&positions) {
             let mut shard = keyspace.latch(keyspace.shard_of(position));
             shard.clamp_now(NOW_MS);
-            let found = shard
-                .find(*db, position, key)
-                .map(|entry| match entry.value() {
-                    ValueRef::Bytes(bytes) => bytes.to_vec(),
-                    ValueRef::Rope(rope) => rope.to_vec(),
-                    ValueRef::Int(_) => panic!("no integers were stored"),
-                });
+            let found = shard.find(*db, position, key).map(|entry| {
+                match entry.string().expect("a string") {
+                    StringRef::Bytes(bytes) => bytes.to_vec(),
+                    StringRef::Rope(rope) => rope.to_vec(),
+                    StringRef::Int(_) => panic!("no integers were stored"),
+                }
+            });
             if *db == 0 {
                 assert_eq!(found.as_ref(), model.get(key));
             } else if let Some(found) = found {
@@ -100,9 +100,13 @@ fn work(keyspace: &Keyspace, worker: usize, flushed: &AtomicUsize) -> HashMap<Ve
         }
         if batch % 16 == 8 {
             let now = NOW_MS + random.below(50_000);
-            keyspace.latch(shard).expire_due(2, now, 10, |entry| {
-                assert!(entry.deadline().is_some_and(|at| at <= NOW_MS + 50_000));
-            });
+            keyspace.latch(shard).expire_due(
+                2,
+                now,
+                10,
+                |entry| assert!(entry.deadline().is_some_and(|at| at <= NOW_MS + 50_000)),
+                |_, _| panic!("only strings were stored"),
+            );
         }
         drop(inside);
         if batch % 128 == worker {
@@ -160,10 +164,10 @@ fn threads_agree_with_their_models() {
         let latched = keyspace.latch(shard);
         while let Some(from) = at {
             at = latched.scan(0, from, 16, |entry| {
-                let value = match entry.value() {
-                    ValueRef::Bytes(bytes) => bytes.to_vec(),
-                    ValueRef::Rope(rope) => rope.to_vec(),
-                    ValueRef::Int(_) => panic!("no integers were stored"),
+                let value = match entry.string().expect("a string") {
+                    StringRef::Bytes(bytes) => bytes.to_vec(),
+                    StringRef::Rope(rope) => rope.to_vec(),
+                    StringRef::Int(_) => panic!("no integers were stored"),
                 };
                 assert_eq!(expected.get(entry.key()), Some(&value));
                 seen += 1;

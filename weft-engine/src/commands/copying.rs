@@ -6,7 +6,7 @@
 use weft_data::string_value::StringEncoding;
 use weft_keyspace::{Entry, OwnedEntry};
 
-use super::object::encoding_of;
+use super::object::string_encoding;
 use super::options::{integer32, is};
 use super::values::effect_arguments;
 use crate::command::{Argument, Categories, CommandRow, Flags, KeyFlags, KeySpec};
@@ -112,7 +112,9 @@ fn database(cx: &Context<'_, '_>, text: &[u8]) -> Result<usize, CommandError> {
 }
 
 fn is_raw(entry: &Entry<'_>) -> bool {
-    encoding_of(entry) == StringEncoding::Raw
+    entry
+        .string()
+        .is_some_and(|string| string_encoding(entry, string) == StringEncoding::Raw)
 }
 
 fn copy(cx: &mut Context<'_, '_>) -> Result<(), CommandError> {

@@ -121,9 +121,9 @@ fn decrby(cx: &mut Context<'_, '_>) -> Result<(), CommandError> {
 
 fn add(cx: &mut Context<'_, '_>, delta: i64) -> Result<(), CommandError> {
     let key = cx.keys[0];
-    let value = match cx.unit.peek(key) {
+    let value = match cx.unit.peek_string(key)? {
         None => 0,
-        Some(entry) => short_text(entry.value())
+        Some(string) => short_text(string)
             .and_then(|text| number::parse_i64(&text))
             .ok_or(CommandError::NotInteger)?,
     };
@@ -139,9 +139,9 @@ fn add(cx: &mut Context<'_, '_>, delta: i64) -> Result<(), CommandError> {
 /// The sum's text is the reply, the stored value and the effect, so that nobody computes it differently.
 fn incrbyfloat(cx: &mut Context<'_, '_>) -> Result<(), CommandError> {
     let key = cx.keys[0];
-    let value = match cx.unit.peek(key) {
+    let value = match cx.unit.peek_string(key)? {
         None => LongDouble::parse(b"0"),
-        Some(entry) => short_text(entry.value()).and_then(|text| LongDouble::parse(&text)),
+        Some(string) => short_text(string).and_then(|text| LongDouble::parse(&text)),
     };
     let value = value.ok_or(CommandError::NotFloat)?;
     let delta = LongDouble::parse(&cx.args[2]).ok_or(CommandError::NotFloat)?;

@@ -1,5 +1,7 @@
 //! Keys as such, whatever they hold: DEL, EXISTS, TYPE and their relatives.
 
+use weft_keyspace::{Entry, ValueRef};
+
 use crate::command::{Argument, Categories, CommandRow, Flags, KeyFlags, KeySpec};
 use crate::dispatch::{Context, EventClass};
 use crate::error::CommandError;
@@ -150,13 +152,18 @@ fn touch(cx: &mut Context<'_, '_>) -> Result<(), CommandError> {
 }
 
 fn r#type(cx: &mut Context<'_, '_>) -> Result<(), CommandError> {
+    let entry = cx.unit.read_unused(cx.keys[0]);
     cx.reply
-        .simple(if cx.unit.read_unused(cx.keys[0]).is_some() {
-            "string"
-        } else {
-            "none"
-        });
+        .simple(entry.map_or("none", |entry| type_name(&entry)));
     Ok(())
+}
+
+/// The name of a value's type.
+pub(super) fn type_name(entry: &Entry<'_>) -> &'static str {
+    match entry.value() {
+        ValueRef::String(_) => "string",
+        ValueRef::Collection(collection) => collection.kind().name(),
+    }
 }
 
 fn randomkey(cx: &mut Context<'_, '_>) -> Result<(), CommandError> {

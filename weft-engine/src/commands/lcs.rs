@@ -83,9 +83,16 @@ impl Options {
     }
 }
 
+const NOT_STRINGS: CommandError =
+    CommandError::Text("ERR The specified keys must contain string values");
+
 fn lcs(cx: &mut Context<'_, '_>) -> Result<(), CommandError> {
-    let captured = [0, 1].map(|index| match cx.unit.read(cx.keys[index]) {
-        Some(entry) => Captured::of(entry.value()),
+    let strings = [0, 1].map(|index| cx.unit.read(cx.keys[index]));
+    if (strings.iter().flatten()).any(|entry| entry.string().is_none()) {
+        return Err(NOT_STRINGS);
+    }
+    let captured = strings.map(|entry| match entry.and_then(|entry| entry.string()) {
+        Some(string) => Captured::of(string),
         None => Captured::Bytes(Vec::new()),
     });
     let options = Options::parse(cx.args)?;

@@ -1,7 +1,7 @@
 //! OBJECT: how a value is stored and how a key is used.
 
 use weft_data::string_value::StringEncoding;
-use weft_keyspace::{Entry, ValueRef};
+use weft_keyspace::{Entry, StringRef, ValueRef};
 
 use super::reply_help;
 use super::values::value_len;
@@ -88,7 +88,7 @@ const WITH_LFU: CommandError = CommandError::Text(
 
 fn encoding(cx: &mut Context<'_, '_>) -> Result<(), CommandError> {
     match cx.unit.read_unused(cx.keys[0]) {
-        Some(entry) => cx.reply.bulk(encoding_of(&entry).name().as_bytes()),
+        Some(entry) => cx.reply.bulk(encoding_of(&entry).as_bytes()),
         None => cx.reply.null(),
     }
     Ok(())
@@ -154,13 +154,21 @@ fn help(cx: &mut Context<'_, '_>) -> Result<(), CommandError> {
 }
 
 /// What Redis would call the form of this value; ours is the same bytes either way.
-pub(super) fn encoding_of(entry: &Entry<'_>) -> StringEncoding {
+pub(super) fn encoding_of(entry: &Entry<'_>) -> &'static str {
     match entry.value() {
-        ValueRef::Int(_) => StringEncoding::Int,
+        ValueRef::String(string) => string_encoding(entry, string).name(),
+        ValueRef::Collection(collection) => collection.encoding(),
+    }
+}
+
+/// What Redis would call the form of this string.
+pub(super) fn string_encoding(entry: &Entry<'_>, string: StringRef<'_>) -> StringEncoding {
+    match string {
+        StringRef::Int(_) => StringEncoding::Int,
         _ if entry.is_raw() => StringEncoding::Raw,
-        value => StringEncoding::of_bytes(
+        string => StringEncoding::of_bytes(
             entry.key().len(),
-            value_len(value),
+            value_len(string),
             entry.deadline().is_some(),
         ),
     }

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use weft_data::number;
-use weft_keyspace::{DeadlineChange, NewValue, ValueRef};
+use weft_keyspace::{DeadlineChange, NewValue, StringRef};
 use weft_resp::Writer;
 use weft_rope::Rope;
 
@@ -104,17 +104,14 @@ pub(super) const ROWS: &[CommandRow] = &[
 ];
 
 fn strlen(cx: &mut Context<'_, '_>) -> Result<(), CommandError> {
-    let length = cx
-        .unit
-        .read(cx.keys[0])
-        .map_or(0, |entry| value_len(entry.value()));
+    let length = cx.unit.string(cx.keys[0])?.map_or(0, value_len);
     cx.reply.integer(length as i64);
     Ok(())
 }
 
 fn append(cx: &mut Context<'_, '_>) -> Result<(), CommandError> {
     let (key, added) = (cx.keys[0], cx.args.bytes_len(2).unwrap_or_default());
-    let old_len = cx.unit.peek(key).map(|entry| value_len(entry.value()));
+    let old_len = cx.unit.peek_string(key)?.map(value_len);
     match old_len {
         None => {
             cx.unit.set(key, stored(cx.args, 2), DeadlineChange::Clear);
@@ -137,10 +134,7 @@ fn setrange(cx: &mut Context<'_, '_>) -> Result<(), CommandError> {
     let offset = integer(&cx.args[2])?;
     let offset =
         usize::try_from(offset).map_err(|_| CommandError::Text("ERR offset is out of range"))?;
-    let old_len = cx
-        .unit
-        .peek(key)
-        .map_or(0, |entry| value_len(entry.value()));
+    let old_len = cx.unit.peek_string(key)?.map_or(0, value_len);
     if added == 0 {
         cx.reply.integer(old_len as i64);
         return Ok(());
@@ -177,14 +171,16 @@ fn edit(cx: &mut Context<'_, '_>, old_len: usize, offset: usize) {
         cx.unit.set_raw(key);
         return;
     }
-    let old = cx.unit.look(key).map(|entry| entry.value());
+    let old = cx.unit.look(key).and_then(|entry| entry.string());
     if new_len <= PIECE_MAX {
         let mut value = Vec::with_capacity(new_len);
         match old {
             None => {}
-            Some(ValueRef::Int(old)) => value.extend_from_slice(number::format_i64(old).as_bytes()),
-            Some(ValueRef::Bytes(old)) => value.extend_from_slice(old),
-            Some(ValueRef::Rope(old)) => value.extend_from_slice(&old.to_vec()),
+            Some(StringRef::Int(old)) => {
+                value.extend_from_slice(number::format_i64(old).as_bytes())
+            }
+            Some(StringRef::Bytes(old)) => value.extend_from_slice(old),
+            Some(StringRef::Rope(old)) => value.extend_from_slice(&old.to_vec()),
         }
         value.resize(new_len, 0);
         value[offset..offset + bytes.len()].copy_from_slice(bytes);
@@ -204,15 +200,15 @@ fn edit(cx: &mut Context<'_, '_>, old_len: usize, offset: usize) {
 
 fn getrange(cx: &mut Context<'_, '_>) -> Result<(), CommandError> {
     let (start, end) = (integer(&cx.args[2])?, integer(&cx.args[3])?);
-    let Some(entry) = cx.unit.read(cx.keys[0]) else {
+    let Some(string) = cx.unit.string(cx.keys[0])? else {
         cx.reply.bulk(b"");
         return Ok(());
     };
-    let range = range(start, end, value_len(entry.value()));
-    match entry.value() {
-        ValueRef::Int(value) => cx.reply.bulk(&number::format_i64(value).as_bytes()[range]),
-        ValueRef::Bytes(bytes) => cx.reply.bulk(&bytes[range]),
-        ValueRef::Rope(rope) => {
+    let range = range(start, end, value_len(string));
+    match string {
+        StringRef::Int(value) => cx.reply.bulk(&number::format_i64(value).as_bytes()[range]),
+        StringRef::Bytes(bytes) => cx.reply.bulk(&bytes[range]),
+        StringRef::Rope(rope) => {
             let rope = rope.clone();
             cx.continue_with(RopePart { rope, range });
         }

@@ -1,12 +1,14 @@
 //! KEYS and SCAN: walking through a database, at once or in small steps.
 //!
-//! KEYS sees one point in time: it collects the names while it has the keyspace alone and writes them afterwards. The cursor is a position in the keyspace, so that a key that is there all the time is returned at least once, however
-//! the tables grow and shrink in between.
+//! KEYS sees one point in time: it collects the names while it has the keyspace alone and writes them afterwards. The cursor
+//! is a position in the keyspace, so that a key that is there all the time is returned at least once, however the tables
+//! grow and shrink in between.
 
 use weft_data::{glob, number};
-
+use weft_keyspace::Entry;
 use weft_resp::Writer;
 
+use super::keys::type_name;
 use super::options::{integer, is};
 use crate::command::{Argument, Categories, CommandRow, Flags};
 use crate::dispatch::{Budget, Context, Progress, Steps};
@@ -173,10 +175,12 @@ impl<'a> Options<'a> {
         Ok(options)
     }
 
-    fn want(&self, name: &[u8]) -> bool {
+    fn want(&self, entry: &Entry<'_>) -> bool {
         self.pattern
-            .is_none_or(|pattern| glob::matches(pattern, name, false))
-            && self.value_type.is_none_or(|wanted| is(wanted, "STRING"))
+            .is_none_or(|pattern| glob::matches(pattern, entry.key(), false))
+            && self
+                .value_type
+                .is_none_or(|wanted| wanted.eq_ignore_ascii_case(type_name(entry).as_bytes()))
     }
 }
 
@@ -186,7 +190,7 @@ fn scan(cx: &mut Context<'_, '_>) -> Result<(), CommandError> {
     let options = Options::parse(cx.args)?;
     let mut names: Vec<Box<[u8]>> = Vec::new();
     let next = cx.unit.scan(cursor, options.count, |entry| {
-        if options.want(entry.key()) {
+        if options.want(&entry) {
             names.push(entry.key().into());
         }
     });

@@ -439,7 +439,7 @@ fn set(cx: &mut Context<'_, '_>) -> Result<(), CommandError> {
         Expiration::Unsaid | Expiration::Persist => DeadlineChange::Clear,
     };
     if options.get {
-        reply_value_or_null(&mut cx.reply, cx.unit.read(key).map(|entry| entry.value()));
+        reply_value_or_null(&mut cx.reply, cx.unit.string(key)?);
     }
     let exists = options.condition != Condition::Always && cx.unit.peek(key).is_some();
     let refused = match options.condition {
@@ -484,25 +484,22 @@ fn set_expiring(cx: &mut Context<'_, '_>, unit: TimeUnit) -> Result<(), CommandE
 }
 
 fn get(cx: &mut Context<'_, '_>) -> Result<(), CommandError> {
-    match cx.unit.read(cx.keys[0]) {
-        Some(entry) => reply_value(&mut cx.reply, entry.value()),
-        None => cx.reply.null(),
-    }
+    reply_value_or_null(&mut cx.reply, cx.unit.string(cx.keys[0])?);
     Ok(())
 }
 
 fn getset(cx: &mut Context<'_, '_>) -> Result<(), CommandError> {
     let key = cx.keys[0];
-    reply_value_or_null(&mut cx.reply, cx.unit.read(key).map(|entry| entry.value()));
+    reply_value_or_null(&mut cx.reply, cx.unit.string(key)?);
     store(cx, key, 2, DeadlineChange::Clear);
     Ok(())
 }
 
 fn getdel(cx: &mut Context<'_, '_>) -> Result<(), CommandError> {
     let key = cx.keys[0];
-    let entry = cx.unit.read(key);
-    let found = entry.is_some();
-    reply_value_or_null(&mut cx.reply, entry.map(|entry| entry.value()));
+    let string = cx.unit.string(key)?;
+    let found = string.is_some();
+    reply_value_or_null(&mut cx.reply, string);
     if found {
         delete(cx, key);
     }
@@ -523,12 +520,13 @@ fn getex(cx: &mut Context<'_, '_>) -> Result<(), CommandError> {
         cx.reply.null();
         return Ok(());
     };
+    let string = entry.string().ok_or(CommandError::WrongType)?;
     let had_deadline = entry.deadline().is_some();
     let new = match options.expiration {
         Expiration::At(at, unit, base) => Some(deadline(cx, at, unit, base)?),
         _ => None,
     };
-    reply_value(&mut cx.reply, entry.value());
+    reply_value(&mut cx.reply, string);
     match new {
         Some(ms) if ms <= cx.unit.now_ms() => delete(cx, key),
         Some(ms) => {
@@ -553,7 +551,9 @@ fn getex(cx: &mut Context<'_, '_>) -> Result<(), CommandError> {
 fn mget(cx: &mut Context<'_, '_>) -> Result<(), CommandError> {
     cx.reply.array(cx.keys.len());
     for key in cx.keys {
-        reply_value_or_null(&mut cx.reply, cx.unit.read(*key).map(|entry| entry.value()));
+        // What is no string is as good as missing here.
+        let string = cx.unit.read(*key).and_then(|entry| entry.string());
+        reply_value_or_null(&mut cx.reply, string);
         if cx.reply_is_void() {
             break;
         }

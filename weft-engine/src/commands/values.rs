@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use weft_data::number;
 use weft_data::string_value::{Classified, classify};
-use weft_keyspace::{NewValue, ValueRef};
+use weft_keyspace::{NewValue, StringRef};
 use weft_resp::{Args, Writer};
 use weft_rope::Rope;
 
@@ -42,16 +42,16 @@ pub(super) fn effect_arguments(args: Args<'_>) -> Vec<EffectArgument> {
 }
 
 /// Writes a string value as a bulk string.
-pub(super) fn reply_value(reply: &mut Writer<'_>, value: ValueRef<'_>) {
+pub(super) fn reply_value(reply: &mut Writer<'_>, value: StringRef<'_>) {
     match value {
-        ValueRef::Int(value) => reply.bulk_integer(value),
-        ValueRef::Bytes(bytes) => reply.bulk(bytes),
-        ValueRef::Rope(rope) => reply.bulk_rope(rope),
+        StringRef::Int(value) => reply.bulk_integer(value),
+        StringRef::Bytes(bytes) => reply.bulk(bytes),
+        StringRef::Rope(rope) => reply.bulk_rope(rope),
     }
 }
 
 /// Writes a string value as a bulk string, null if there is none.
-pub(super) fn reply_value_or_null(reply: &mut Writer<'_>, value: Option<ValueRef<'_>>) {
+pub(super) fn reply_value_or_null(reply: &mut Writer<'_>, value: Option<StringRef<'_>>) {
     match value {
         Some(value) => reply_value(reply, value),
         None => reply.null(),
@@ -59,20 +59,20 @@ pub(super) fn reply_value_or_null(reply: &mut Writer<'_>, value: Option<ValueRef
 }
 
 /// The length in bytes of a string value's text.
-pub(super) fn value_len(value: ValueRef<'_>) -> usize {
+pub(super) fn value_len(value: StringRef<'_>) -> usize {
     match value {
-        ValueRef::Int(value) => number::i64_text_len(value),
-        ValueRef::Bytes(bytes) => bytes.len(),
-        ValueRef::Rope(rope) => rope.len(),
+        StringRef::Int(value) => number::i64_text_len(value),
+        StringRef::Bytes(bytes) => bytes.len(),
+        StringRef::Rope(rope) => rope.len(),
     }
 }
 
 /// The text of a value, if it is short enough to be a number.
-pub(super) fn short_text(value: ValueRef<'_>) -> Option<Cow<'_, [u8]>> {
+pub(super) fn short_text(value: StringRef<'_>) -> Option<Cow<'_, [u8]>> {
     match value {
-        ValueRef::Int(value) => Some(number::format_i64(value).as_bytes().to_vec().into()),
-        ValueRef::Bytes(bytes) => Some(bytes.into()),
-        ValueRef::Rope(rope) => rope.as_contiguous().map(Cow::from),
+        StringRef::Int(value) => Some(number::format_i64(value).as_bytes().to_vec().into()),
+        StringRef::Bytes(bytes) => Some(bytes.into()),
+        StringRef::Rope(rope) => rope.as_contiguous().map(Cow::from),
     }
 }
 
@@ -87,11 +87,11 @@ pub(super) enum Captured {
 
 impl Captured {
     /// Captures a value.
-    pub(super) fn of(value: ValueRef<'_>) -> Self {
+    pub(super) fn of(value: StringRef<'_>) -> Self {
         match value {
-            ValueRef::Int(value) => Self::Bytes(number::format_i64(value).as_bytes().to_vec()),
-            ValueRef::Bytes(bytes) => Self::Bytes(bytes.to_vec()),
-            ValueRef::Rope(rope) => Self::Rope(rope.clone()),
+            StringRef::Int(value) => Self::Bytes(number::format_i64(value).as_bytes().to_vec()),
+            StringRef::Bytes(bytes) => Self::Bytes(bytes.to_vec()),
+            StringRef::Rope(rope) => Self::Rope(rope.clone()),
         }
     }
 

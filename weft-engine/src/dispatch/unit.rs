@@ -8,16 +8,18 @@
 use std::cell::{Cell, RefCell};
 
 use smallvec::SmallVec;
+use weft_data::collection::{Built, CollectionRef, Draft, Kind};
 use weft_data::string_value::StringEncoding;
 use weft_keyspace::{
     DeadlineChange, Dropped, Entry, Exclusive, Garbage, Latched, NewValue, OwnedEntry, OwnedValue,
-    Position, RopeMut, Shard, ValueRef,
+    Position, RopeMut, Shard, StringRef,
 };
 
 use super::context::Key;
 use crate::access::AccessRule;
 use crate::clock::Clock;
 use crate::engine::{Engine, Listeners, WorkerState};
+use crate::error::CommandError;
 use crate::journal::{Effect, EffectArgument};
 
 /// What kind of change an event tells of: the classes of `notify-keyspace-events`.
@@ -27,6 +29,14 @@ pub enum EventClass {
     Generic,
     /// Strings.
     String,
+    /// Lists.
+    List,
+    /// Sets.
+    Set,
+    /// Hashes.
+    Hash,
+    /// Sorted sets.
+    SortedSet,
     /// A key's time has come.
     Expired,
     /// A key was made.
@@ -46,6 +56,15 @@ pub struct Change {
     pub event: &'static str,
 }
 
+/// What came of changing a collection.
+#[derive(Clone, Copy, Debug)]
+pub struct Edited<R> {
+    /// What the change itself says.
+    pub result: R,
+    /// Nothing is left: the key is gone.
+    pub emptied: bool,
+}
+
 /// Keys by database, position and name.
 type Overdue = SmallVec<[(usize, Position, Box<[u8]>); 1]>;
 
@@ -60,9 +79,12 @@ pub(crate) struct UnitLog {
     garbage: Vec<Garbage>,
     touched: i64,
     expired: i64,
+    expired_fields: i64,
     hits: Cell<i64>,
     misses: Cell<i64>,
     access_rule: AccessRule,
+    /// Where packed collections are changed.
+    scratch: Vec<u8>,
     /// The state of what decides by chance whether a use counts.
     chance: Cell<u64>,
 }
@@ -73,9 +95,6 @@ impl UnitLog {
         self.access_rule = rule;
     }
 }
-
-/// Values longer than this, in bytes, are freed by the reaper: they consist of several chunks.
-const REAPED_FROM: usize = 64 * 1024;
 
 const KEYS_ARE_LATCHED: &str = "a handler gets its keys from dispatch, which latches them first";
 
@@ -192,6 +211,10 @@ impl<'k> Unit<'k> {
         statistics
             .expired_keys
             .add(std::mem::take(&mut self.log.expired));
+        if self.log.expired_fields != 0 {
+            let expired = std::mem::take(&mut self.log.expired_fields);
+            statistics.expired_fields.add(expired);
+        }
         if !self.log.effects.is_empty() {
             self.engine
                 .journal
@@ -261,6 +284,108 @@ impl<'k> Unit<'k> {
             self.note_use(entry);
         }
         self.count(entry)
+    }
+
+    /// The key's string, used and counted as [`Unit::read`] does it.
+    ///
+    /// # Errors
+    /// If the key holds something else.
+    pub fn string(&self, key: Key<'_>) -> Result<Option<StringRef<'_>>, CommandError> {
+        self.read(key).map(string_of).transpose()
+    }
+
+    /// The key's string before it is written, as [`Unit::peek`] does it.
+    ///
+    /// # Errors
+    /// If the key holds something else.
+    pub fn peek_string(&self, key: Key<'_>) -> Result<Option<StringRef<'_>>, CommandError> {
+        self.peek(key).map(string_of).transpose()
+    }
+
+    /// The key's collection, used and counted as [`Unit::read`] does it.
+    ///
+    /// # Errors
+    /// If the key holds something of another kind.
+    pub fn collection(
+        &self,
+        key: Key<'_>,
+        kind: Kind,
+    ) -> Result<Option<CollectionRef<'_>>, CommandError> {
+        let entry = self.read(key);
+        entry.map(|entry| collection_of(entry, kind)).transpose()
+    }
+
+    /// The key's collection before it is written, as [`Unit::peek`] does it.
+    ///
+    /// # Errors
+    /// If the key holds something of another kind.
+    pub fn peek_collection(
+        &self,
+        key: Key<'_>,
+        kind: Kind,
+    ) -> Result<Option<CollectionRef<'_>>, CommandError> {
+        let entry = self.peek(key);
+        entry.map(|entry| collection_of(entry, kind)).transpose()
+    }
+
+    /// Lets `act` change the key's collection, or make one if there is no such key. Its deadline stays. A key whose
+    /// collection has become empty is gone.
+    ///
+    /// # Errors
+    /// If the key holds something of another kind; `act` is not called then.
+    pub fn edit<R>(
+        &mut self,
+        key: Key<'_>,
+        kind: Kind,
+        act: impl FnOnce(&mut Draft<'_>) -> R,
+    ) -> Result<Edited<R>, CommandError> {
+        #[cfg(feature = "pauses")]
+        self.let_go();
+        self.purge(key);
+        if !self.looked.get() {
+            self.peek(key);
+        }
+        let (database, birth) = (self.database, self.birth());
+        let mut scratch = std::mem::take(&mut self.log.scratch);
+        let shard = self.shard_mut(key);
+        let edited = shard.edit_collection(
+            database,
+            key.position,
+            key.name,
+            kind,
+            birth,
+            &mut scratch,
+            act,
+        );
+        self.log.scratch = scratch;
+        let edited = edited.ok_or(CommandError::WrongType)?;
+        if edited.exists && !edited.existed {
+            self.touched(key, EventClass::New, "new");
+        }
+        Ok(Edited {
+            result: edited.result,
+            emptied: edited.existed && !edited.exists,
+        })
+    }
+
+    /// Stores a whole collection in place of whatever the key holds, without a deadline; whether there was anything. One
+    /// that is empty only removes what is there.
+    pub fn put_collection(&mut self, key: Key<'_>, built: Built) -> bool {
+        let existed = self.remove(key);
+        if !built.as_ref().is_empty() {
+            let value = match built {
+                Built::Packed(ref bytes) => NewValue::Packed(bytes),
+                Built::Large(collection) => NewValue::Large(collection),
+            };
+            self.set(key, value, DeadlineChange::Clear);
+        }
+        existed
+    }
+
+    /// The seed of the tables of new collections.
+    #[must_use]
+    pub const fn seed(&self) -> u64 {
+        self.engine.collection_seed
     }
 
     /// The key's live entry, counted but not used: for commands that ask about a key and not for its value.
@@ -370,8 +495,9 @@ impl<'k> Unit<'k> {
         let change = deadline.map_or(DeadlineChange::Clear, DeadlineChange::At);
         let flattened = raw && matches!(value, OwnedValue::Rope(_));
         let value = match value {
-            // As `as_new` does, without sharing the rope once more.
+            // As `as_new` does, without sharing it once more.
             OwnedValue::Rope(rope) => NewValue::Rope(rope),
+            OwnedValue::Collection(Built::Large(collection)) => NewValue::Large(collection),
             ref other => other.as_new(raw),
         };
         self.set(key, value, change);
@@ -399,10 +525,13 @@ impl<'k> Unit<'k> {
         let database = self.database;
         let removed = self.shard_mut(key).remove(database, key.position, key.name);
         let existed = removed.is_some();
-        if let Some(rope) = removed.and_then(|removed| removed.value)
-            && rope.len() > REAPED_FROM
+        // What is small is freed here.
+        if let Some(value) = removed.and_then(|removed| removed.value)
+            && value.pieces() > 1
         {
-            self.log.garbage.push(Garbage { ropes: vec![rope] });
+            self.log.garbage.push(Garbage {
+                values: vec![value],
+            });
         }
         existed
     }
@@ -425,7 +554,7 @@ impl<'k> Unit<'k> {
         let entry = self.shard(key).find(self.database, key.position, key.name);
         let raw = entry.is_some_and(|entry| {
             let crowded =
-                matches!(entry.value(), ValueRef::Bytes(bytes) if deadline_makes_raw(key, bytes));
+                matches!(entry.string(), Some(StringRef::Bytes(bytes)) if deadline_makes_raw(key, bytes));
             crowded && entry.deadline().is_some()
         });
         if raw {
@@ -631,6 +760,10 @@ impl<'k> Unit<'k> {
         self.effect(&[b"DEL", key.name]);
     }
 
+    pub(super) fn count_expired_fields(&mut self, fields: usize) {
+        self.log.expired_fields += fields as i64;
+    }
+
     fn latch_of(&self, shard: usize) -> u16 {
         match &self.access {
             Access::Many(shards) => shards
@@ -670,6 +803,17 @@ impl<'k> Unit<'k> {
         });
         self.log.garbage = garbage;
     }
+}
+
+fn string_of(entry: Entry<'_>) -> Result<StringRef<'_>, CommandError> {
+    entry.string().ok_or(CommandError::WrongType)
+}
+
+fn collection_of(entry: Entry<'_>, kind: Kind) -> Result<CollectionRef<'_>, CommandError> {
+    entry
+        .collection()
+        .filter(|collection| collection.kind() == kind)
+        .ok_or(CommandError::WrongType)
 }
 
 /// The next number from 0 to 1 of a sequence that looks random (SplitMix64).

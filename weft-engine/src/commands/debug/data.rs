@@ -1,7 +1,7 @@
 //! DEBUG's subcommands about the data: OBJECT, POPULATE, DIGEST, DIGEST-VALUE.
 
 use weft_data::number::{i64_text_len, parse_i64};
-use weft_keyspace::{Entry, NewValue, ValueRef};
+use weft_keyspace::{Entry, NewValue, StringRef, ValueRef};
 
 use super::super::object::encoding_of;
 use super::super::options::is;
@@ -32,7 +32,7 @@ pub(super) fn object(cx: &mut Context<'_, '_>) -> Result<(), CommandError> {
         };
         format!(
             "Value at:0x{position:x} refcount:1 encoding:{}{length} lru:{} lru_seconds_idle:{}",
-            encoding_of(&entry).name(),
+            encoding_of(&entry),
             entry.access(),
             idle_s(entry.access(), now_s),
         )
@@ -48,8 +48,12 @@ pub(super) fn object(cx: &mut Context<'_, '_>) -> Result<(), CommandError> {
 
 /// Bytes of a value in a dump: its length and its text, or an integer of up to 32 bits in as few bytes as it takes.
 fn serialized_len(entry: &Entry<'_>) -> usize {
-    let value = entry.value();
-    if let ValueRef::Int(number) = value {
+    let value = match entry.value() {
+        ValueRef::String(string) => string,
+        // Something of that order: a dump is not made for it.
+        ValueRef::Collection(_) => return entry.allocated_bytes(),
+    };
+    if let StringRef::Int(number) = value {
         return match number {
             -0x80..=0x7f => 2,
             -0x8000..=0x7fff => 3,

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use weft_keyspace::ValueRef;
+use weft_keyspace::StringRef;
 
 use super::super::options::integer;
 use super::super::values::value_len;
@@ -65,8 +65,9 @@ fn exists(cx: &mut Context<'_, '_>) -> Result<(), CommandError> {
 pub(super) fn string_length(cx: &mut Context<'_, '_>) -> Result<(), CommandError> {
     let name = &cx.args[2];
     let line = cx.unit.look_alone(name, |entry| {
-        let value = entry.value();
-        (!matches!(value, ValueRef::Int(_))).then(|| {
+        let value = entry.string();
+        let value = value.filter(|value| !matches!(value, StringRef::Int(_)));
+        value.map(|value| {
             let length = value_len(value);
             format!(
                 "key_sds_len:{}, key_sds_avail:0, key_zmalloc: {}, val_sds_len:{length}, val_sds_avail:0, val_zmalloc: {length}",

@@ -35,15 +35,8 @@ pub(super) fn stats(facts: &Facts<'_, '_, '_>, lines: &mut Lines) {
         "0.00",
     );
     lines.field("rejected_connections", totals.connections_rejected);
-    lines.fields(
-        &[
-            "sync_full",
-            "sync_partial_ok",
-            "sync_partial_err",
-            "expired_subkeys",
-        ],
-        0,
-    );
+    lines.fields(&["sync_full", "sync_partial_ok", "sync_partial_err"], 0);
+    lines.field("expired_subkeys", totals.expired_fields);
     lines.field("expired_keys", totals.expired_keys);
     // Deadlines are found by their buckets, not by samples: no stale share is estimated.
     lines.field("expired_stale_perc", "0.00");
