@@ -13,3 +13,4 @@ pub mod long_double;
 pub mod number;
 mod rounding;
 pub mod string_value;
+pub mod tree;
