@@ -11,6 +11,7 @@ pub mod glob;
 pub mod lcs;
 pub mod long_double;
 pub mod number;
+pub mod packed;
 mod rounding;
 pub mod string_value;
 pub mod tree;
