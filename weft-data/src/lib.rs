@@ -11,5 +11,6 @@ pub mod glob;
 pub mod lcs;
 pub mod long_double;
 pub mod number;
+pub mod packed;
 mod rounding;
 pub mod string_value;
