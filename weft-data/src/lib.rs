@@ -13,6 +13,7 @@ pub mod lcs;
 pub mod long_double;
 pub mod members;
 pub mod number;
+pub mod packed;
 mod rounding;
 pub mod slab;
 pub mod string_value;
