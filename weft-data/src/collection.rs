@@ -63,19 +63,26 @@ impl Kind {
 
 /// A large collection. Cloning it takes the same time whatever its size: the clone is its snapshot.
 #[derive(Clone, Debug)]
-pub enum Collection {}
+pub enum Collection {
+    /// A sorted set.
+    SortedSet(SortedSet),
+}
 
 impl Collection {
     /// What it is.
     #[must_use]
     pub fn kind(&self) -> Kind {
-        match *self {}
+        match self {
+            Collection::SortedSet(_) => Kind::SortedSet,
+        }
     }
 
     /// How many items it has.
     #[must_use]
     pub fn len(&self) -> usize {
-        match *self {}
+        match self {
+            Collection::SortedSet(set) => set.len(),
+        }
     }
 
     /// Whether it has none, so that its key has to go.
@@ -87,13 +94,17 @@ impl Collection {
     /// Bytes that it has allocated, as if it shared none. A count that is kept: asking costs nothing.
     #[must_use]
     pub fn allocated_bytes(&self) -> usize {
-        match *self {}
+        match self {
+            Collection::SortedSet(set) => set.allocated_bytes(),
+        }
     }
 
     /// When its first field expires, milliseconds since 1970.
     #[must_use]
     pub fn due(&self) -> Option<u64> {
-        match *self {}
+        match self {
+            Collection::SortedSet(_) => None,
+        }
     }
 }
 
