@@ -5,6 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use weft_data::collection::Collection;
 use weft_keyspace::{Dropped, Garbage};
 
 use crate::clients::ClientRecord;
@@ -68,6 +69,8 @@ pub enum Waste {
     Values(Garbage),
     /// A whole table.
     Table(Dropped),
+    /// What readers of collections have captured.
+    Snapshots(Vec<Box<Collection>>),
 }
 
 impl Waste {
@@ -77,6 +80,7 @@ impl Waste {
         match self {
             Self::Values(garbage) => garbage.values.len(),
             Self::Table(table) => table.len(),
+            Self::Snapshots(_) => 0,
         }
     }
 }

@@ -3,6 +3,7 @@
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use weft_data::collection::Collection;
 use weft_keyspace::{Dropped, Garbage, Keyspace, Options};
 
 use crate::access::AccessRule;
@@ -68,6 +69,9 @@ struct StatisticsReset {
     /// Each worker's counters then, by their numbers.
     workers: Vec<Totals>,
 }
+
+/// Snapshots of collections that may take more bytes are freed by the reaper, in case that nobody else has them any more.
+const SNAPSHOT_REAPED_FROM: usize = 64 * 1024;
 
 /// Who a server is, fixed from its start.
 #[derive(Clone, Debug)]
@@ -507,6 +511,14 @@ impl WorkerState {
 
     pub(crate) fn put_log(&mut self, log: UnitLog) {
         self.log = log;
+    }
+
+    /// Leaves snapshots to the reaper, unless freeing them is a trifle.
+    pub(crate) fn reap_snapshots(&mut self, mut snapshots: Vec<Box<Collection>>) {
+        snapshots.retain(|snapshot| snapshot.allocated_bytes() > SNAPSHOT_REAPED_FROM);
+        if !snapshots.is_empty() {
+            self.waste.push(Waste::Snapshots(snapshots));
+        }
     }
 
     pub(crate) fn reap(&mut self, dropped: &mut Vec<Dropped>, garbage: &mut Vec<Garbage>) {

@@ -120,6 +120,7 @@ fn work_on(task: Task, left: &AtomicUsize) -> bool {
 fn free(waste: Waste) {
     match waste {
         Waste::Values(garbage) => drop(garbage),
+        Waste::Snapshots(snapshots) => drop(snapshots),
         Waste::Table(mut table) => {
             while !table.free_some(SLICE_ENTRIES) {
                 thread::yield_now();

@@ -1,5 +1,6 @@
 //! What a handler sees.
 
+use weft_data::collection::Collection;
 use weft_keyspace::Position;
 use weft_resp::{Args, Writer};
 
@@ -57,6 +58,12 @@ impl Context<'_, '_> {
 pub trait Steps {
     /// Works until done or until the budget is spent.
     fn step(&mut self, budget: &mut Budget, reply: &mut Writer<'_>) -> Progress;
+
+    /// Gives up the snapshots of collections that it captured. The collections themselves may have gone meanwhile, and then
+    /// these are what has to be freed.
+    fn snapshots(self: Box<Self>) -> Vec<Box<Collection>> {
+        Vec::new()
+    }
 }
 
 /// Whether steps are done.

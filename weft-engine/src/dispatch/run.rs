@@ -288,6 +288,7 @@ impl Run<'_, '_> {
                 while steps.step(&mut Budget::slice(), &mut reply) == Progress::More
                     && reply.out.len() < self.client.output_end
                 {}
+                self.worker.reap_snapshots(steps.snapshots());
             }
             Err(error) => {
                 self.worker.commands.failed(command.index);
