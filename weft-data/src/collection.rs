@@ -8,6 +8,8 @@
 
 use std::hash::Hasher;
 
+use crate::sorted_set::{SortedSet, SortedSetRef};
+
 /// The types of collections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
@@ -134,7 +136,11 @@ impl CollectionRef<'_> {
     #[must_use]
     pub fn len(self) -> usize {
         match self {
-            CollectionRef::Packed(bytes) => usize::from(!bytes.is_empty()),
+            CollectionRef::Packed([]) => 0,
+            CollectionRef::Packed(bytes) => match packed_kind(bytes) {
+                Kind::SortedSet => SortedSetRef::packed(bytes).len() as usize,
+                _ => usize::from(!bytes.is_empty()),
+            },
             CollectionRef::Large(collection) => collection.len(),
         }
     }
@@ -158,16 +164,26 @@ impl CollectionRef<'_> {
     #[must_use]
     pub fn encoding(self) -> &'static str {
         match self {
-            CollectionRef::Packed(_) => "listpack",
-            CollectionRef::Large(collection) => match *collection {},
+            CollectionRef::Packed(bytes) => match packed_kind(bytes) {
+                Kind::SortedSet => SortedSetRef::packed(bytes).encoding(),
+                _ => "listpack",
+            },
+            CollectionRef::Large(collection) => match collection {
+                Collection::SortedSet(set) => SortedSetRef::Large(set).encoding(),
+            },
         }
     }
 
     /// Adds what it holds to a hash, independently of its form, and of an order that it does not have.
-    pub fn digest(self, _hasher: &mut impl Hasher) {
+    pub fn digest(self, hasher: &mut impl Hasher) {
         match self {
-            CollectionRef::Packed(_) => {}
-            CollectionRef::Large(collection) => match *collection {},
+            CollectionRef::Packed(bytes) => match packed_kind(bytes) {
+                Kind::SortedSet => SortedSetRef::packed(bytes).digest(hasher),
+                _ => {}
+            },
+            CollectionRef::Large(collection) => match collection {
+                Collection::SortedSet(set) => SortedSetRef::Large(set).digest(hasher),
+            },
         }
     }
 

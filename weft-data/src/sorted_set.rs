@@ -228,9 +228,7 @@ impl<'a> SortedSetRef<'a> {
     /// there all the time is given at least once. What is called a listpack is given at once.
     pub fn scan(self, cursor: u64, at_least: usize, each: impl FnMut(&[u8], f64)) -> u64 {
         match self {
-            Self::Large(large) if !large.is_called_listpack() => {
-                large.scan(cursor, at_least, each)
-            }
+            Self::Large(large) if !large.is_called_listpack() => large.scan(cursor, at_least, each),
             _ => {
                 self.each(0..self.len(), false, each);
                 0
@@ -303,9 +301,9 @@ impl<'d, 'a> SortedSetMut<'d, 'a> {
         decide: impl FnOnce(Option<f64>) -> Option<f64>,
     ) -> Update {
         let limits = self.limits;
-        let bytes = match self.draft {
-            Draft::Packed(bytes) => bytes,
-            draft => return large(draft).update(member, limits, decide),
+        let bytes = match form(self.draft) {
+            Form::Small(bytes) => bytes,
+            Form::Large(set) => return set.update(member, limits, decide),
         };
         let found = small::find(bytes, member);
         match (decide(found.map(|(_, score)| score)), found) {
@@ -339,13 +337,13 @@ impl<'d, 'a> SortedSetMut<'d, 'a> {
 
     /// Removes a member and returns its score.
     pub fn remove(&mut self, member: &[u8]) -> Option<f64> {
-        match self.draft {
-            Draft::Packed(bytes) => {
+        match form(self.draft) {
+            Form::Small(bytes) => {
                 let (offset, score) = small::find(bytes, member)?;
                 small::remove_at(bytes, offset);
                 Some(score)
             }
-            draft => large(draft).remove(member),
+            Form::Large(set) => set.remove(member),
         }
     }
 
@@ -355,24 +353,29 @@ impl<'d, 'a> SortedSetMut<'d, 'a> {
         if ranks.is_empty() {
             return 0;
         }
-        match self.draft {
-            Draft::Packed(bytes) => small::remove_ranks(bytes, ranks.clone()),
-            draft => {
-                large(draft).remove_ranks(ranks.clone());
-            }
+        match form(self.draft) {
+            Form::Small(bytes) => small::remove_ranks(bytes, ranks.clone()),
+            Form::Large(set) => set.remove_ranks(ranks.clone()),
         }
         ranks.end - ranks.start
     }
 }
 
-fn large<'d>(draft: &'d mut Draft<'_>) -> &'d mut SortedSet {
-    match draft {
-        Draft::Large(Collection::SortedSet(set)) => set,
-        Draft::Grown(grown) => match &mut **grown {
-            Collection::SortedSet(set) => set,
-            #[allow(unreachable_patterns, reason = "as long as there is no other kind")]
-            _ => unreachable!("whoever changes it has checked the kind"),
-        },
+/// A draft of a sorted set.
+enum Form<'d> {
+    Small(&'d mut Vec<u8>),
+    Large(&'d mut SortedSet),
+}
+
+fn form<'d>(draft: &'d mut Draft<'_>) -> Form<'d> {
+    let collection = match draft {
+        Draft::Packed(bytes) => return Form::Small(bytes),
+        Draft::Large(collection) => collection,
+        Draft::Grown(grown) => &mut **grown,
+    };
+    match collection {
+        Collection::SortedSet(set) => Form::Large(set),
+        #[allow(unreachable_patterns, reason = "as long as there is no other kind")]
         _ => unreachable!("whoever changes it has checked the kind"),
     }
 }

@@ -34,7 +34,12 @@ const SCORE_IS_KEPT: &str = "a record's payload is its score";
 
 /// Whether what stands at `(score, handle)` comes before `member` with score `wanted`.
 #[inline]
-fn is_before(members: &Members, (score, handle): (f64, Handle), wanted: f64, member: &[u8]) -> bool {
+fn is_before(
+    members: &Members,
+    (score, handle): (f64, Handle),
+    wanted: f64,
+    member: &[u8],
+) -> bool {
     score < wanted || (score == wanted && members.key(handle) < member)
 }
 
@@ -106,7 +111,11 @@ impl SortedSet {
     }
 
     fn score_of(&self, handle: Handle) -> f64 {
-        let bytes = self.members.payload(handle).first_chunk().expect(SCORE_IS_KEPT);
+        let bytes = self
+            .members
+            .payload(handle)
+            .first_chunk()
+            .expect(SCORE_IS_KEPT);
         f64::from_le_bytes(*bytes)
     }
 
@@ -125,7 +134,9 @@ impl SortedSet {
 
     /// How many members, from the first on, come before what is looked for.
     fn count_before(&self, mut is_before: impl FnMut(f64, Handle) -> bool) -> u64 {
-        let found = self.order.seek(|(score, handle)| is_before(*score, *handle));
+        let found = self
+            .order
+            .seek(|(score, handle)| is_before(*score, *handle));
         found.map_or(0, |(first, run)| {
             let (mut low, mut high) = (0, run.len());
             while low < high {
@@ -218,8 +229,7 @@ impl SortedSet {
         let (new, handle) = match (decide(old), found) {
             (None, _) => return Update::Nothing,
             (Some(new), None) => {
-                self.called_listpack &=
-                    self.len() < limits.entries && member.len() <= limits.value;
+                self.called_listpack &= self.len() < limits.entries && member.len() <= limits.value;
                 let new = stored(new, self.called_listpack);
                 let handle = self.members.insert(member, &[&new.to_le_bytes()]).handle;
                 self.place_new(new, handle);
@@ -300,7 +310,7 @@ impl SortedSet {
         Some(score)
     }
 
-    pub(super) fn remove_ranks(&mut self, ranks: Range<u64>) -> u64 {
+    pub(super) fn remove_ranks(&mut self, ranks: Range<u64>) {
         let mut handles = Vec::new();
         self.order.remove_range(ranks, |run, offsets| {
             handles.extend_from_slice(&run.handles()[offsets]);
@@ -308,7 +318,6 @@ impl SortedSet {
         for handle in &handles {
             self.members.remove_handle(*handle);
         }
-        handles.len() as u64
     }
 
     /// Checks what has to hold, for tests.

@@ -120,8 +120,7 @@ fn begin(bytes: &mut Vec<u8>, called_listpack: bool) {
 /// Whether there is room for another member.
 pub(super) fn fits(bytes: &[u8], member: &[u8]) -> bool {
     let start = bytes.len().max(START);
-    member.len() < PACKED_MAX
-        && start + packed::size_of(SCORE_BYTES + member.len()) <= PACKED_MAX
+    member.len() < PACKED_MAX && start + packed::size_of(SCORE_BYTES + member.len()) <= PACKED_MAX
 }
 
 /// The score of a member and its offset.
