@@ -7,9 +7,14 @@
 #![forbid(unsafe_code)]
 
 pub mod collection;
+pub mod cow_vec;
 pub mod glob;
 pub mod lcs;
 pub mod long_double;
+pub mod members;
 pub mod number;
+pub mod packed;
 mod rounding;
+pub mod slab;
 pub mod string_value;
+pub mod table;

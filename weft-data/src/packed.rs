@@ -1,0 +1,241 @@
+//! Elements one after the other in a few bytes: what the packed forms of collections are made of.
+//!
+//! Owns the layout of an element and its changes in place. Does not know what elements mean, nor the tag before the first
+//! one: offsets count from the beginning of the whole vector, and every reader says where elements start.
+//!
+//! ```text
+//! element = length, bytes, size      length: of the bytes; size: of both before it, written so that it is read from its end
+//! number  = 0xxxxxxx                 below 128
+//!         | 1xxxxxxx xxxxxxxx        else, high bits first; a size has these two bytes in the other order
+//! ```
+//!
+//! Readers never panic, whatever the bytes are: they end at the first damage. `validate` says whether there is any.
+use std::ops::Range;
+
+/// The most bytes that an element holds: far more than a packed collection may take.
+pub const ELEMENT_MAX: usize = 0x7fff - 2;
+
+/// From here on a number takes two bytes.
+const WIDE_FROM: usize = 0x80;
+const WIDE: u8 = 0x80;
+
+const fn width(number: usize) -> usize {
+    if number < WIDE_FROM { 1 } else { 2 }
+}
+
+/// How many bytes an element with `len` bytes takes in all.
+#[inline]
+#[must_use]
+pub const fn size_of(len: usize) -> usize {
+    let body = width(len) + len;
+    body + width(body)
+}
+
+fn total(parts: &[&[u8]]) -> usize {
+    parts.iter().map(|part| part.len()).sum()
+}
+
+/// Appends an element made of `parts`, which are `ELEMENT_MAX` bytes at most.
+#[inline]
+pub fn push(bytes: &mut Vec<u8>, parts: &[&[u8]]) {
+    let len = total(parts);
+    assert!(len <= ELEMENT_MAX, "an element is small");
+    bytes.reserve(size_of(len));
+    if len < WIDE_FROM {
+        bytes.push(len as u8);
+    } else {
+        bytes.extend_from_slice(&[WIDE | (len >> 8) as u8, len as u8]);
+    }
+    for part in parts {
+        bytes.extend_from_slice(part);
+    }
+    let body = width(len) + len;
+    if body < WIDE_FROM {
+        bytes.push(body as u8);
+    } else {
+        bytes.extend_from_slice(&[body as u8, WIDE | (body >> 8) as u8]);
+    }
+}
+
+/// Inserts an element made of `parts` before the one at `offset`, or at the end.
+pub fn insert(bytes: &mut Vec<u8>, offset: usize, parts: &[&[u8]]) {
+    let before = bytes.len();
+    push(bytes, parts);
+    let size = bytes.len() - before;
+    bytes[offset..].rotate_right(size);
+}
+
+/// Removes the elements that lie in this range of offsets.
+pub fn remove(bytes: &mut Vec<u8>, range: Range<usize>) {
+    bytes.drain(range);
+}
+
+/// Puts an element made of `parts` in the place of the one at `offset`. False, and no change, if there is none.
+pub fn replace(bytes: &mut Vec<u8>, offset: usize, parts: &[&[u8]]) -> bool {
+    let Some(old) = read(bytes, offset, bytes.len()) else {
+        return false;
+    };
+    let (old, start) = (old.len(), offset + width(old.len()));
+    if old == total(parts) {
+        let mut at = start;
+        for part in parts {
+            bytes[at..at + part.len()].copy_from_slice(part);
+            at += part.len();
+        }
+    } else {
+        bytes.drain(offset..offset + size_of(old));
+        insert(bytes, offset, parts);
+    }
+    true
+}
+
+/// The element at `offset`, if there is one that ends before `end`.
+#[inline]
+fn read(bytes: &[u8], offset: usize, end: usize) -> Option<&[u8]> {
+    let first = *bytes.get(offset)?;
+    let (len, start) = if first & WIDE == 0 {
+        (usize::from(first), offset + 1)
+    } else {
+        let second = *bytes.get(offset + 1)?;
+        let len = usize::from(first & !WIDE) << 8 | usize::from(second);
+        if len < WIDE_FROM {
+            return None;
+        }
+        (len, offset + 2)
+    };
+    if offset + size_of(len) > end {
+        return None;
+    }
+    bytes.get(start..start + len)
+}
+
+/// The element at `offset`, if there is one.
+#[inline]
+#[must_use]
+pub fn at(bytes: &[u8], offset: usize) -> Option<&[u8]> {
+    read(bytes, offset, bytes.len())
+}
+
+/// The offset of the element that ends at `end`, if that is one and it begins at `start` or later.
+fn offset_before(bytes: &[u8], start: usize, end: usize) -> Option<usize> {
+    let last = *bytes.get(end.checked_sub(1)?)?;
+    let whole = if last & WIDE == 0 {
+        usize::from(last) + 1
+    } else {
+        let low = *bytes.get(end.checked_sub(2)?)?;
+        (usize::from(last & !WIDE) << 8 | usize::from(low)) + 2
+    };
+    let offset = end.checked_sub(whole)?;
+    (offset >= start && size_of(read(bytes, offset, end)?.len()) == whole).then_some(offset)
+}
+
+/// Looks for an element equal to `wanted` among every `stride`-th one, beginning with the first, and returns its index among
+/// all and its offset.
+#[inline]
+#[must_use]
+pub fn find(bytes: &[u8], start: usize, stride: usize, wanted: &[u8]) -> Option<(usize, usize)> {
+    let (mut offset, mut index) = (start, 0);
+    let mut until = 0;
+    while let Some(element) = at(bytes, offset) {
+        if until == 0 {
+            if element == wanted {
+                return Some((index, offset));
+            }
+            until = stride;
+        }
+        until -= 1;
+        index += 1;
+        offset += size_of(element.len());
+    }
+    None
+}
+
+/// Counts the elements from `start` to the end; none if the bytes are not whole elements, exactly as `push` writes them.
+#[must_use]
+pub fn validate(bytes: &[u8], start: usize) -> Option<usize> {
+    let (mut offset, mut count) = (start, 0);
+    if start > bytes.len() {
+        return None;
+    }
+    while offset < bytes.len() {
+        let end = offset + size_of(at(bytes, offset)?.len());
+        if offset_before(bytes, offset, end)? != offset {
+            return None;
+        }
+        offset = end;
+        count += 1;
+    }
+    Some(count)
+}
+
+/// The elements with their offsets, from either end.
+#[derive(Clone, Debug)]
+pub struct Elements<'a> {
+    bytes: &'a [u8],
+    front: usize,
+    back: usize,
+}
+
+impl<'a> Elements<'a> {
+    /// The elements from the one at `start` to the end.
+    #[inline]
+    #[must_use]
+    pub fn new(bytes: &'a [u8], start: usize) -> Self {
+        Self {
+            bytes,
+            front: start.min(bytes.len()),
+            back: bytes.len(),
+        }
+    }
+
+    /// Those from the one at the beginning of the range to the one before its end.
+    #[must_use]
+    pub fn within(bytes: &'a [u8], range: Range<usize>) -> Self {
+        let back = range.end.min(bytes.len());
+        Self {
+            bytes,
+            front: range.start.min(back),
+            back,
+        }
+    }
+
+    /// The offsets of what is left: from the next element to the end of the last one.
+    #[must_use]
+    pub const fn offsets(&self) -> Range<usize> {
+        self.front..self.back
+    }
+}
+
+impl<'a> Iterator for Elements<'a> {
+    type Item = (usize, &'a [u8]);
+
+    #[inline]
+    fn next(&mut self) -> Option<Self::Item> {
+        let offset = self.front;
+        match read(self.bytes, offset, self.back) {
+            Some(element) => {
+                self.front += size_of(element.len());
+                Some((offset, element))
+            }
+            None => {
+                self.front = self.back;
+                None
+            }
+        }
+    }
+}
+
+impl DoubleEndedIterator for Elements<'_> {
+    #[inline]
+    fn next_back(&mut self) -> Option<Self::Item> {
+        let found = offset_before(self.bytes, self.front, self.back)
+            .and_then(|offset| Some((offset, read(self.bytes, offset, self.back)?)));
+        self.back = found.map_or(self.front, |(offset, _)| offset);
+        found
+    }
+}
+
+impl std::iter::FusedIterator for Elements<'_> {}
+
+#[cfg(test)]
+mod tests;
