@@ -8,6 +8,8 @@
 
 use std::hash::Hasher;
 
+use crate::set::{Set, SetRef};
+
 /// The types of collections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
@@ -63,19 +65,26 @@ impl Kind {
 
 /// A large collection. Cloning it takes the same time whatever its size: the clone is its snapshot.
 #[derive(Clone, Debug)]
-pub enum Collection {}
+pub enum Collection {
+    /// Different strings.
+    Set(Set),
+}
 
 impl Collection {
     /// What it is.
     #[must_use]
     pub fn kind(&self) -> Kind {
-        match *self {}
+        match self {
+            Collection::Set(_) => Kind::Set,
+        }
     }
 
     /// How many items it has.
     #[must_use]
     pub fn len(&self) -> usize {
-        match *self {}
+        match self {
+            Collection::Set(set) => set.len(),
+        }
     }
 
     /// Whether it has none, so that its key has to go.
@@ -87,13 +96,17 @@ impl Collection {
     /// Bytes that it has allocated, as if it shared none. A count that is kept: asking costs nothing.
     #[must_use]
     pub fn allocated_bytes(&self) -> usize {
-        match *self {}
+        match self {
+            Collection::Set(set) => set.allocated_bytes(),
+        }
     }
 
     /// When its first field expires, milliseconds since 1970.
     #[must_use]
     pub fn due(&self) -> Option<u64> {
-        match *self {}
+        match self {
+            Collection::Set(_) => None,
+        }
     }
 }
 
@@ -123,7 +136,11 @@ impl CollectionRef<'_> {
     #[must_use]
     pub fn len(self) -> usize {
         match self {
-            CollectionRef::Packed(bytes) => usize::from(!bytes.is_empty()),
+            CollectionRef::Packed([]) => 0,
+            CollectionRef::Packed(_) => match self.kind() {
+                Kind::Set => SetRef::from(self).len(),
+                Kind::List | Kind::SortedSet | Kind::Hash => 1,
+            },
             CollectionRef::Large(collection) => collection.len(),
         }
     }
@@ -146,17 +163,17 @@ impl CollectionRef<'_> {
     /// What Redis would call its form.
     #[must_use]
     pub fn encoding(self) -> &'static str {
-        match self {
-            CollectionRef::Packed(_) => "listpack",
-            CollectionRef::Large(collection) => match *collection {},
+        match self.kind() {
+            Kind::Set => SetRef::from(self).encoding().name(),
+            Kind::List | Kind::SortedSet | Kind::Hash => "listpack",
         }
     }
 
     /// Adds what it holds to a hash, independently of its form, and of an order that it does not have.
-    pub fn digest(self, _hasher: &mut impl Hasher) {
-        match self {
-            CollectionRef::Packed(_) => {}
-            CollectionRef::Large(collection) => match *collection {},
+    pub fn digest(self, hasher: &mut impl Hasher) {
+        match self.kind() {
+            Kind::Set => SetRef::from(self).digest(hasher),
+            Kind::List | Kind::SortedSet | Kind::Hash => {}
         }
     }
 
