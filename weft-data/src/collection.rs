@@ -8,6 +8,7 @@
 
 use std::hash::Hasher;
 
+use crate::set::{Set, SetRef};
 use crate::sorted_set::{SortedSet, SortedSetRef};
 
 /// The types of collections.
@@ -66,7 +67,9 @@ impl Kind {
 /// A large collection. Cloning it takes the same time whatever its size: the clone is its snapshot.
 #[derive(Clone, Debug)]
 pub enum Collection {
-    /// A sorted set.
+    /// Different strings.
+    Set(Set),
+    /// Different strings in the order of their scores.
     SortedSet(SortedSet),
 }
 
@@ -75,6 +78,7 @@ impl Collection {
     #[must_use]
     pub fn kind(&self) -> Kind {
         match self {
+            Collection::Set(_) => Kind::Set,
             Collection::SortedSet(_) => Kind::SortedSet,
         }
     }
@@ -83,6 +87,7 @@ impl Collection {
     #[must_use]
     pub fn len(&self) -> usize {
         match self {
+            Collection::Set(set) => set.len(),
             Collection::SortedSet(set) => set.len(),
         }
     }
@@ -97,6 +102,7 @@ impl Collection {
     #[must_use]
     pub fn allocated_bytes(&self) -> usize {
         match self {
+            Collection::Set(set) => set.allocated_bytes(),
             Collection::SortedSet(set) => set.allocated_bytes(),
         }
     }
@@ -105,7 +111,7 @@ impl Collection {
     #[must_use]
     pub fn due(&self) -> Option<u64> {
         match self {
-            Collection::SortedSet(_) => None,
+            Collection::Set(_) | Collection::SortedSet(_) => None,
         }
     }
 }
@@ -137,9 +143,10 @@ impl CollectionRef<'_> {
     pub fn len(self) -> usize {
         match self {
             CollectionRef::Packed([]) => 0,
-            CollectionRef::Packed(bytes) => match packed_kind(bytes) {
-                Kind::SortedSet => SortedSetRef::packed(bytes).len() as usize,
-                _ => usize::from(!bytes.is_empty()),
+            CollectionRef::Packed(_) => match self.kind() {
+                Kind::Set => SetRef::from(self).len(),
+                Kind::SortedSet => SortedSetRef::from(self).len() as usize,
+                Kind::List | Kind::Hash => 1,
             },
             CollectionRef::Large(collection) => collection.len(),
         }
@@ -163,27 +170,19 @@ impl CollectionRef<'_> {
     /// What Redis would call its form.
     #[must_use]
     pub fn encoding(self) -> &'static str {
-        match self {
-            CollectionRef::Packed(bytes) => match packed_kind(bytes) {
-                Kind::SortedSet => SortedSetRef::packed(bytes).encoding(),
-                _ => "listpack",
-            },
-            CollectionRef::Large(collection) => match collection {
-                Collection::SortedSet(set) => SortedSetRef::Large(set).encoding(),
-            },
+        match self.kind() {
+            Kind::Set => SetRef::from(self).encoding().name(),
+            Kind::SortedSet => SortedSetRef::from(self).encoding(),
+            Kind::List | Kind::Hash => "listpack",
         }
     }
 
     /// Adds what it holds to a hash, independently of its form, and of an order that it does not have.
     pub fn digest(self, hasher: &mut impl Hasher) {
-        match self {
-            CollectionRef::Packed(bytes) => match packed_kind(bytes) {
-                Kind::SortedSet => SortedSetRef::packed(bytes).digest(hasher),
-                _ => {}
-            },
-            CollectionRef::Large(collection) => match collection {
-                Collection::SortedSet(set) => SortedSetRef::Large(set).digest(hasher),
-            },
+        match self.kind() {
+            Kind::Set => SetRef::from(self).digest(hasher),
+            Kind::SortedSet => SortedSetRef::from(self).digest(hasher),
+            Kind::List | Kind::Hash => {}
         }
     }
 

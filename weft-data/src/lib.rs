@@ -15,6 +15,7 @@ pub mod members;
 pub mod number;
 pub mod packed;
 mod rounding;
+pub mod set;
 pub mod slab;
 pub mod sorted_set;
 pub mod string_value;

@@ -50,21 +50,21 @@ pub enum SortedSetRef<'a> {
     Large(&'a SortedSet),
 }
 
-impl<'a> SortedSetRef<'a> {
-    /// Of a collection that is one.
-    ///
+impl<'a> From<CollectionRef<'a>> for SortedSetRef<'a> {
     /// # Panics
-    /// If it is of another kind.
-    #[must_use]
-    pub fn new(collection: CollectionRef<'a>) -> Self {
+    /// If the collection is of another kind.
+    fn from(collection: CollectionRef<'a>) -> Self {
         match collection {
             CollectionRef::Packed(bytes) => Self::packed(bytes),
             CollectionRef::Large(Collection::SortedSet(set)) => Self::Large(set),
-            #[allow(unreachable_patterns, reason = "as long as there is no other kind")]
-            CollectionRef::Large(_) => unreachable!("whoever asks has checked the kind"),
+            CollectionRef::Large(_) => unreachable!("{KIND_IS_CHECKED}"),
         }
     }
+}
 
+const KIND_IS_CHECKED: &str = "whoever asks has checked the kind";
+
+impl<'a> SortedSetRef<'a> {
     /// Of packed bytes with their tag.
     #[must_use]
     pub const fn packed(bytes: &'a [u8]) -> Self {
@@ -291,7 +291,7 @@ impl<'d, 'a> SortedSetMut<'d, 'a> {
     pub fn as_ref(&self) -> SortedSetRef<'_> {
         self.draft
             .as_ref()
-            .map_or(SortedSetRef::packed(&[]), SortedSetRef::new)
+            .map_or(SortedSetRef::packed(&[]), SortedSetRef::from)
     }
 
     /// Gives `member` the score that `decide` says for the one it has, if it is there; none leaves it as it is.
@@ -375,7 +375,6 @@ fn form<'d>(draft: &'d mut Draft<'_>) -> Form<'d> {
     };
     match collection {
         Collection::SortedSet(set) => Form::Large(set),
-        #[allow(unreachable_patterns, reason = "as long as there is no other kind")]
-        _ => unreachable!("whoever changes it has checked the kind"),
+        _ => unreachable!("{KIND_IS_CHECKED}"),
     }
 }

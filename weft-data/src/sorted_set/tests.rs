@@ -85,7 +85,7 @@ impl Kept {
     fn look(&self) -> SortedSetRef<'_> {
         match self {
             Kept::Packed(bytes) => SortedSetRef::packed(bytes),
-            Kept::Large(collection) => SortedSetRef::new(CollectionRef::Large(collection)),
+            Kept::Large(collection) => SortedSetRef::from(CollectionRef::Large(collection)),
         }
     }
 

@@ -135,26 +135,53 @@ impl Steps for Listing {
     }
 }
 
-/// What to return.
-struct Options<'a> {
-    count: usize,
-    pattern: Option<&'a [u8]>,
-    value_type: Option<&'a [u8]>,
+/// What a scan goes through, which decides the options it takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Scanned {
+    /// Keys: TYPE as well.
+    Keys,
+    /// A hash: NOVALUES as well.
+    Hash,
+    /// Any other collection.
+    Collection,
 }
 
-impl<'a> Options<'a> {
-    fn parse(args: weft_resp::Args<'a>) -> Result<Self, CommandError> {
+/// The options of SCAN, SSCAN, HSCAN and ZSCAN.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct ScanOptions<'a> {
+    /// How much to look at.
+    pub(super) count: usize,
+    /// What names must match, if not everything.
+    pattern: Option<&'a [u8]>,
+    value_type: Option<&'a [u8]>,
+    /// Fields are wanted without their values.
+    pub(super) no_values: bool,
+}
+
+impl<'a> ScanOptions<'a> {
+    /// Reads the options from argument `first` on. Of a missing key's scan nothing is looked at but the cursor.
+    pub(super) fn parse(
+        args: weft_resp::Args<'a>,
+        first: usize,
+        scanned: Scanned,
+    ) -> Result<Self, CommandError> {
         let mut options = Self {
             count: 10,
             pattern: None,
             value_type: None,
+            no_values: false,
         };
-        let mut at = 2;
+        let mut at = first;
         while let Some(word) = args.get(at) {
             if is(word, "NOVALUES") {
-                return Err(CommandError::Text(
-                    "ERR NOVALUES option can only be used in HSCAN",
-                ));
+                if scanned != Scanned::Hash {
+                    return Err(CommandError::Text(
+                        "ERR NOVALUES option can only be used in HSCAN",
+                    ));
+                }
+                options.no_values = true;
+                at += 1;
+                continue;
             }
             let value = args.get(at + 1).ok_or(CommandError::Syntax)?;
             if is(word, "COUNT") {
@@ -163,9 +190,9 @@ impl<'a> Options<'a> {
                     _ => return Err(CommandError::Syntax),
                 };
             } else if is(word, "MATCH") {
-                // The bare star stands for everything; as a pattern it would miss the empty key.
+                // The bare star stands for everything; as a pattern it would miss the empty name.
                 options.pattern = (value != b"*").then_some(value);
-            } else if is(word, "TYPE") {
+            } else if is(word, "TYPE") && scanned == Scanned::Keys {
                 options.value_type = Some(value);
             } else {
                 return Err(CommandError::Syntax);
@@ -175,28 +202,42 @@ impl<'a> Options<'a> {
         Ok(options)
     }
 
-    fn want(&self, entry: &Entry<'_>) -> bool {
+    /// Whether a name is wanted.
+    pub(super) fn wants(&self, name: &[u8]) -> bool {
         self.pattern
-            .is_none_or(|pattern| glob::matches(pattern, entry.key(), false))
+            .is_none_or(|pattern| glob::matches(pattern, name, false))
+    }
+
+    fn wants_key(&self, entry: &Entry<'_>) -> bool {
+        self.wants(entry.key())
             && self
                 .value_type
                 .is_none_or(|wanted| wanted.eq_ignore_ascii_case(type_name(entry).as_bytes()))
     }
 }
 
+/// The cursor of a scan.
+pub(super) fn cursor(text: &[u8]) -> Result<u64, CommandError> {
+    number::parse_u64_lenient(text).ok_or(CommandError::Text("ERR invalid cursor"))
+}
+
+/// Writes the reply of a scan but for its elements: the next cursor, and how many elements follow.
+pub(super) fn reply_batch(reply: &mut Writer<'_>, next: u64, elements: usize) {
+    reply.array(2);
+    reply.bulk(number::format_u64(next).as_bytes());
+    reply.array(elements);
+}
+
 fn scan(cx: &mut Context<'_, '_>) -> Result<(), CommandError> {
-    let cursor =
-        number::parse_u64_lenient(&cx.args[1]).ok_or(CommandError::Text("ERR invalid cursor"))?;
-    let options = Options::parse(cx.args)?;
+    let cursor = cursor(&cx.args[1])?;
+    let options = ScanOptions::parse(cx.args, 2, Scanned::Keys)?;
     let mut names: Vec<Box<[u8]>> = Vec::new();
     let next = cx.unit.scan(cursor, options.count, |entry| {
-        if options.want(&entry) {
+        if options.wants_key(&entry) {
             names.push(entry.key().into());
         }
     });
-    cx.reply.array(2);
-    cx.reply.bulk(number::format_u64(next).as_bytes());
-    cx.reply.array(names.len());
+    reply_batch(&mut cx.reply, next, names.len());
     for name in &names {
         cx.reply.bulk(name);
     }

@@ -213,6 +213,15 @@ impl Settings {
         self.unsigned(ParameterId::ProtoMaxBulkLen)
     }
 
+    /// `set-max-intset-entries`, `set-max-listpack-entries` and `set-max-listpack-value`.
+    pub fn set_limits(&self) -> weft_data::set::Limits {
+        weft_data::set::Limits {
+            intset_entries: self.unsigned(ParameterId::SetMaxIntsetEntries),
+            listpack_entries: self.unsigned(ParameterId::SetMaxListpackEntries),
+            listpack_value: self.unsigned(ParameterId::SetMaxListpackValue),
+        }
+    }
+
     /// `client-query-buffer-limit`, in bytes.
     pub fn client_query_buffer_limit(&self) -> usize {
         self.unsigned(ParameterId::ClientQueryBufferLimit)
