@@ -8,6 +8,7 @@
 
 use std::hash::Hasher;
 
+use crate::list::{List, ListRef};
 use crate::set::{Set, SetRef};
 use crate::sorted_set::{SortedSet, SortedSetRef};
 
@@ -67,6 +68,8 @@ impl Kind {
 /// A large collection. Cloning it takes the same time whatever its size: the clone is its snapshot.
 #[derive(Clone, Debug)]
 pub enum Collection {
+    /// Strings in an order.
+    List(List),
     /// Different strings.
     Set(Set),
     /// Different strings in the order of their scores.
@@ -78,6 +81,7 @@ impl Collection {
     #[must_use]
     pub fn kind(&self) -> Kind {
         match self {
+            Collection::List(_) => Kind::List,
             Collection::Set(_) => Kind::Set,
             Collection::SortedSet(_) => Kind::SortedSet,
         }
@@ -87,6 +91,7 @@ impl Collection {
     #[must_use]
     pub fn len(&self) -> usize {
         match self {
+            Collection::List(list) => list.len(),
             Collection::Set(set) => set.len(),
             Collection::SortedSet(set) => set.len(),
         }
@@ -102,6 +107,7 @@ impl Collection {
     #[must_use]
     pub fn allocated_bytes(&self) -> usize {
         match self {
+            Collection::List(list) => list.allocated_bytes(),
             Collection::Set(set) => set.allocated_bytes(),
             Collection::SortedSet(set) => set.allocated_bytes(),
         }
@@ -111,7 +117,7 @@ impl Collection {
     #[must_use]
     pub fn due(&self) -> Option<u64> {
         match self {
-            Collection::Set(_) | Collection::SortedSet(_) => None,
+            Collection::List(_) | Collection::Set(_) | Collection::SortedSet(_) => None,
         }
     }
 }
@@ -146,7 +152,8 @@ impl CollectionRef<'_> {
             CollectionRef::Packed(_) => match self.kind() {
                 Kind::Set => SetRef::from(self).len(),
                 Kind::SortedSet => SortedSetRef::from(self).len() as usize,
-                Kind::List | Kind::Hash => 1,
+                Kind::List => ListRef::from(self).len(),
+                Kind::Hash => 1,
             },
             CollectionRef::Large(collection) => collection.len(),
         }
@@ -173,7 +180,8 @@ impl CollectionRef<'_> {
         match self.kind() {
             Kind::Set => SetRef::from(self).encoding().name(),
             Kind::SortedSet => SortedSetRef::from(self).encoding(),
-            Kind::List | Kind::Hash => "listpack",
+            Kind::List => ListRef::from(self).encoding(),
+            Kind::Hash => "listpack",
         }
     }
 
@@ -182,7 +190,8 @@ impl CollectionRef<'_> {
         match self.kind() {
             Kind::Set => SetRef::from(self).digest(hasher),
             Kind::SortedSet => SortedSetRef::from(self).digest(hasher),
-            Kind::List | Kind::Hash => {}
+            Kind::List => ListRef::from(self).digest(hasher),
+            Kind::Hash => {}
         }
     }
 

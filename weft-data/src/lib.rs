@@ -10,6 +10,7 @@ pub mod collection;
 pub mod cow_vec;
 pub mod glob;
 pub mod lcs;
+pub mod list;
 pub mod long_double;
 pub mod members;
 pub mod number;
