@@ -9,6 +9,7 @@
 use std::hash::Hasher;
 
 use crate::hash::{Hash, HashMut, HashRef};
+use crate::list::{List, ListRef};
 use crate::set::{Set, SetRef};
 use crate::sorted_set::{SortedSet, SortedSetRef};
 
@@ -68,6 +69,8 @@ impl Kind {
 /// A large collection. Cloning it takes the same time whatever its size: the clone is its snapshot.
 #[derive(Clone, Debug)]
 pub enum Collection {
+    /// Strings in an order.
+    List(List),
     /// Different strings.
     Set(Set),
     /// Different strings in the order of their scores.
@@ -81,6 +84,7 @@ impl Collection {
     #[must_use]
     pub fn kind(&self) -> Kind {
         match self {
+            Collection::List(_) => Kind::List,
             Collection::Set(_) => Kind::Set,
             Collection::SortedSet(_) => Kind::SortedSet,
             Collection::Hash(_) => Kind::Hash,
@@ -91,6 +95,7 @@ impl Collection {
     #[must_use]
     pub fn len(&self) -> usize {
         match self {
+            Collection::List(list) => list.len(),
             Collection::Set(set) => set.len(),
             Collection::SortedSet(set) => set.len(),
             Collection::Hash(hash) => hash.len(),
@@ -107,6 +112,7 @@ impl Collection {
     #[must_use]
     pub fn allocated_bytes(&self) -> usize {
         match self {
+            Collection::List(list) => list.allocated_bytes(),
             Collection::Set(set) => set.allocated_bytes(),
             Collection::SortedSet(set) => set.allocated_bytes(),
             Collection::Hash(hash) => hash.allocated_bytes(),
@@ -117,7 +123,7 @@ impl Collection {
     #[must_use]
     pub fn due(&self) -> Option<u64> {
         match self {
-            Collection::Set(_) | Collection::SortedSet(_) => None,
+            Collection::List(_) | Collection::Set(_) | Collection::SortedSet(_) => None,
             Collection::Hash(hash) => hash.due(),
         }
     }
@@ -154,7 +160,7 @@ impl CollectionRef<'_> {
                 Kind::Set => SetRef::from(self).len(),
                 Kind::SortedSet => SortedSetRef::from(self).len() as usize,
                 Kind::Hash => HashRef::from(self).len(),
-                Kind::List => 1,
+                Kind::List => ListRef::from(self).len(),
             },
             CollectionRef::Large(collection) => collection.len(),
         }
@@ -183,7 +189,7 @@ impl CollectionRef<'_> {
             Kind::Set => SetRef::from(self).encoding().name(),
             Kind::SortedSet => SortedSetRef::from(self).encoding(),
             Kind::Hash => HashRef::from(self).encoding().name(),
-            Kind::List => "listpack",
+            Kind::List => ListRef::from(self).encoding(),
         }
     }
 
@@ -193,7 +199,7 @@ impl CollectionRef<'_> {
             Kind::Set => SetRef::from(self).digest(hasher),
             Kind::SortedSet => SortedSetRef::from(self).digest(hasher),
             Kind::Hash => HashRef::from(self).digest(hasher),
-            Kind::List => {}
+            Kind::List => ListRef::from(self).digest(hasher),
         }
     }
 

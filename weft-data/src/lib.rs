@@ -11,6 +11,7 @@ pub mod cow_vec;
 pub mod glob;
 pub mod hash;
 pub mod lcs;
+pub mod list;
 pub mod long_double;
 pub mod members;
 pub mod number;
