@@ -47,7 +47,7 @@ const RULES: &[(&str, Rule)] = &[
     ("object|idletime", SECONDS),
     ("object|freq", Rule::Within(5)),
     ("keys", Rule::AnyOrder),
-    ("smembers", Rule::AnyOrderIfHashtable(1)),
+    ("smembers", Rule::AnyOrder),
     ("sinter", Rule::AnyOrder),
     ("sunion", Rule::AnyOrder),
     ("sdiff", Rule::AnyOrder),

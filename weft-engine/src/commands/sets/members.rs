@@ -19,7 +19,7 @@ pub(super) const ROWS: &[CommandRow] = &[
         keys: &[KeySpec::one(1, KeyFlags::RW.with(KeyFlags::INSERT))],
         group: "set",
         since: "1.0.0",
-        complexity: "O(N) in the number of members given",
+        complexity: "O(1) for each member",
         summary: "Adds members to a set, which is made if there is none.",
         history: &[("2.4.0", "Takes several members.")],
         arguments: &[
