@@ -21,6 +21,7 @@ mod options;
 mod ranges;
 mod scan;
 mod server;
+mod sets;
 mod slowlog;
 mod strings;
 mod values;
@@ -35,6 +36,9 @@ pub const FAMILIES: &[&[CommandRow]] = &[
     counters::ROWS,
     ranges::ROWS,
     lcs::ROWS,
+    sets::MEMBERS,
+    sets::RANDOM,
+    sets::ALGEBRA,
     keys::ROWS,
     copying::ROWS,
     object::ROWS,

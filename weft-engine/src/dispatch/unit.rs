@@ -645,6 +645,12 @@ impl<'k> Unit<'k> {
         self.log.touched += changes as i64;
     }
 
+    /// Whether anybody listens to the journal: effects that are costly to make can be left out otherwise.
+    #[must_use]
+    pub fn is_recorded(&self) -> bool {
+        self.listeners.contains(Listeners::JOURNAL)
+    }
+
     /// Records what the unit did, in its deterministic form, if anybody listens to the journal.
     pub fn effect(&mut self, arguments: &[&[u8]]) {
         if self.listeners.contains(Listeners::JOURNAL) {
