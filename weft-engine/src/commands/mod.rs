@@ -22,6 +22,7 @@ mod ranges;
 mod scan;
 mod server;
 mod slowlog;
+mod sorted_sets;
 mod strings;
 mod values;
 
@@ -35,6 +36,12 @@ pub const FAMILIES: &[&[CommandRow]] = &[
     counters::ROWS,
     ranges::ROWS,
     lcs::ROWS,
+    sorted_sets::MEMBERS,
+    sorted_sets::RANGES,
+    sorted_sets::POPS,
+    sorted_sets::RANDOM,
+    sorted_sets::ALGEBRA,
+    sorted_sets::SCAN,
     keys::ROWS,
     copying::ROWS,
     object::ROWS,

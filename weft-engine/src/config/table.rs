@@ -333,8 +333,8 @@ rows! {
     SetMaxIntsetEntries = row("set-max-intset-entries", size(0, I64), "512", "Most members of a set of integers that is stored packed.");
     SetMaxListpackEntries = row("set-max-listpack-entries", size(0, I64), "128", "Most members of a set that is stored packed.");
     SetMaxListpackValue = row("set-max-listpack-value", size(0, I64), "64", "Longest member of a set that is stored packed.");
-    ZsetMaxListpackEntries = row("zset-max-listpack-entries", size(0, I64), "128", "Most members of a sorted set that is stored packed.").alias(&["zset-max-ziplist-entries"]);
-    ZsetMaxListpackValue = row("zset-max-listpack-value", bytes(0, I64), "64", "Longest member of a sorted set that is stored packed.").alias(&["zset-max-ziplist-value"]);
+    ZsetMaxListpackEntries = row("zset-max-listpack-entries", size(0, I64), "128", "Most members of a sorted set that OBJECT ENCODING calls `listpack`.").alias(&["zset-max-ziplist-entries"]).live();
+    ZsetMaxListpackValue = row("zset-max-listpack-value", bytes(0, I64), "64", "Longest member of a sorted set that OBJECT ENCODING calls `listpack`.").alias(&["zset-max-ziplist-value"]).live();
     HllSparseMaxBytes = row("hll-sparse-max-bytes", bytes(0, I64), "3000", "Bytes up to which a HyperLogLog stays in its sparse form.");
     StreamNodeMaxBytes = row("stream-node-max-bytes", bytes(0, I64), "4096", "Most bytes of a stream's node; 0 for no bound.");
     StreamNodeMaxEntries = row("stream-node-max-entries", integer(0, I64), "100", "Most entries of a stream's node; 0 for no bound.");
