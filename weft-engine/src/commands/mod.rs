@@ -23,6 +23,7 @@ mod scan;
 mod server;
 mod sets;
 mod slowlog;
+mod sorted_sets;
 mod strings;
 mod values;
 
@@ -39,6 +40,12 @@ pub const FAMILIES: &[&[CommandRow]] = &[
     sets::MEMBERS,
     sets::RANDOM,
     sets::ALGEBRA,
+    sorted_sets::MEMBERS,
+    sorted_sets::RANGES,
+    sorted_sets::POPS,
+    sorted_sets::RANDOM,
+    sorted_sets::ALGEBRA,
+    sorted_sets::SCAN,
     keys::ROWS,
     copying::ROWS,
     object::ROWS,

@@ -222,6 +222,14 @@ impl Settings {
         }
     }
 
+    /// `zset-max-listpack-entries` and `zset-max-listpack-value`.
+    pub fn sorted_set_limits(&self) -> weft_data::sorted_set::Limits {
+        weft_data::sorted_set::Limits {
+            entries: self.unsigned(ParameterId::ZsetMaxListpackEntries),
+            value: self.unsigned(ParameterId::ZsetMaxListpackValue),
+        }
+    }
+
     /// `client-query-buffer-limit`, in bytes.
     pub fn client_query_buffer_limit(&self) -> usize {
         self.unsigned(ParameterId::ClientQueryBufferLimit)
