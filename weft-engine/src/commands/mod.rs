@@ -13,6 +13,7 @@ mod introspection;
 mod keys;
 mod latency;
 mod lcs;
+mod lists;
 mod lolwut;
 mod memory;
 mod monitor;
@@ -35,6 +36,9 @@ pub const FAMILIES: &[&[CommandRow]] = &[
     counters::ROWS,
     ranges::ROWS,
     lcs::ROWS,
+    lists::ENDS,
+    lists::POSITIONS,
+    lists::FIND,
     keys::ROWS,
     copying::ROWS,
     object::ROWS,
