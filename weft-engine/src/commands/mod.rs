@@ -13,6 +13,7 @@ mod introspection;
 mod keys;
 mod latency;
 mod lcs;
+mod lists;
 mod lolwut;
 mod memory;
 mod monitor;
@@ -46,6 +47,9 @@ pub const FAMILIES: &[&[CommandRow]] = &[
     sorted_sets::RANDOM,
     sorted_sets::ALGEBRA,
     sorted_sets::SCAN,
+    lists::ENDS,
+    lists::POSITIONS,
+    lists::FIND,
     keys::ROWS,
     copying::ROWS,
     object::ROWS,

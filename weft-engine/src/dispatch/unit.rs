@@ -202,7 +202,7 @@ impl<'k> Unit<'k> {
             statistics.keyspace_hits.add(hits);
             statistics.keyspace_misses.add(misses);
         }
-        if self.log.touched == 0 && self.log.effects.is_empty() {
+        if self.log.touched == 0 && self.log.effects.is_empty() && self.log.changes.is_empty() {
             return;
         }
         statistics
