@@ -9,6 +9,7 @@
 pub mod collection;
 pub mod cow_vec;
 pub mod glob;
+pub mod hash;
 pub mod lcs;
 pub mod list;
 pub mod long_double;
