@@ -23,7 +23,7 @@ use self::leaf::Leaf;
 use self::naming::{element_bytes, listpack_bytes, string_bytes};
 use self::run::{RUN_MAX, Run};
 use crate::packed;
-use crate::tree::{Detached, Leaf as _, Tree};
+use crate::tree::{Leaf as _, Tree};
 
 pub use self::changes::ListMut;
 pub use self::naming::NodeLimit;
@@ -95,12 +95,6 @@ pub struct List {
     is_quicklist: bool,
     /// Bytes of the elements in Redis's small form. Always known while the list is called a listpack.
     size: Option<u64>,
-}
-
-/// What a range was removed from a list: to be dropped wherever that may take its time.
-#[derive(Debug)]
-pub struct Removed {
-    _detached: [Detached<Leaf>; 2],
 }
 
 impl List {
@@ -227,7 +221,7 @@ impl List {
     }
 
     /// Removes all elements but those in a range of positions.
-    fn keep(&mut self, range: Range<usize>) -> Removed {
+    fn keep(&mut self, range: Range<usize>) {
         let (len, kept) = (self.len(), range.len());
         if len - kept > REMOVED_LOOKED_AT {
             self.size = None;
@@ -237,13 +231,10 @@ impl List {
             let bytes = before.chain(behind).map(Element::listpack_bytes).sum();
             self.note_removed(bytes);
         }
-        let behind = self.tree.detach(range.end as u64..len as u64, |_, _| ());
-        let before = self.tree.detach(0..range.start as u64, |_, _| ());
+        self.tree.detach(range.end as u64..len as u64, |_, _| ());
+        self.tree.detach(0..range.start as u64, |_, _| ());
         if self.size.is_none() && !self.is_quicklist {
             self.find_size();
-        }
-        Removed {
-            _detached: [before, behind],
         }
     }
 

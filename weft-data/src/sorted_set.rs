@@ -9,6 +9,7 @@ mod large;
 mod leaf;
 mod range;
 mod small;
+mod tally;
 
 #[cfg(test)]
 mod tests;
@@ -19,6 +20,7 @@ use std::ops::Range;
 pub use self::large::SortedSet;
 pub use self::range::{MemberBound, MemberRange, ScoreRange};
 pub use self::small::Small;
+pub use self::tally::{Ranking, Tally};
 use crate::collection::{Built, Collection, CollectionRef, Draft};
 
 /// Up to where Redis calls the form `listpack`.
@@ -263,6 +265,35 @@ where
             Built::Large(Box::new(Collection::SortedSet(set)))
         }
     }
+}
+
+/// A sorted set of the members with these ranks.
+#[must_use]
+pub fn part_of(set: SortedSetRef<'_>, ranks: Range<u64>, limits: Limits, seed: u64) -> Built {
+    if let SortedSetRef::Large(large) = set
+        && ranks == (0..set.len())
+        && !large.is_called_listpack()
+        && large.len() > limits.entries
+    {
+        return Built::Large(Box::new(Collection::SortedSet(large.clone())));
+    }
+    let mut bytes = Vec::new();
+    let mut ends: Vec<(usize, f64)> = Vec::new();
+    set.each(ranks, false, |member, score| {
+        bytes.extend_from_slice(member);
+        ends.push((bytes.len(), score));
+    });
+    build(limits, seed, || {
+        let mut start = 0;
+        ends.iter().map({
+            let bytes = &bytes;
+            move |&(end, score)| {
+                let member = &bytes[start..end];
+                start = end;
+                (member, score)
+            }
+        })
+    })
 }
 
 /// A sorted set to be changed: one that is there, or one to be made.

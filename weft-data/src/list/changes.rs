@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::{Element, End, List, ListRef, NodeLimit, Removed, small};
+use super::{Element, End, List, ListRef, NodeLimit, small};
 use crate::collection::{Collection, Draft, PACKED_MAX};
 use crate::packed;
 
@@ -128,9 +128,9 @@ impl<'d, 'a> ListMut<'d, 'a> {
         }
     }
 
-    /// Removes all elements but those in a range of positions, which are positions of elements. What is returned can be freed
-    /// later.
-    pub fn keep(&mut self, range: Range<usize>) -> Option<Removed> {
+    /// Removes all elements but those in a range of positions, which are positions of elements. Whoever has a snapshot
+    /// lets this take the same time however many they are, and can free them later.
+    pub fn keep(&mut self, range: Range<usize>) {
         let limit = self.limit;
         match self.form() {
             Form::Packed(bytes) => {
@@ -142,12 +142,10 @@ impl<'d, 'a> ListMut<'d, 'a> {
                     small::remove(bytes, 0..range.start);
                 }
                 small::note_removal(bytes, limit);
-                None
             }
             Form::Large(list) => {
-                let removed = list.keep(range);
+                list.keep(range);
                 list.note_removal(limit);
-                Some(removed)
             }
         }
     }

@@ -158,7 +158,7 @@ impl Pair {
                 let most = if random.u8(0..8) == 0 { len } else { 20 };
                 let start = random.usize(0..(len / 3).min(most) + 1);
                 let end = random.usize(len - (len / 3).min(most)..len + 1).max(start);
-                self.edit(limit, |list| drop(list.keep(start..end)));
+                self.edit(limit, |list| list.keep(start..end));
                 self.model.truncate(end);
                 self.model.drain(..start);
             }

@@ -53,35 +53,58 @@ fn place(run: &Run, members: &Members, wanted: f64, member: &[u8]) -> usize {
     first + equals.partition_point(|handle| members.key(*handle) < member)
 }
 
-impl SortedSet {
-    /// Without members. The seed is that of their table.
-    pub(super) fn new(seed: u64, called_listpack: bool) -> Self {
-        Self {
-            members: Members::new(seed),
-            order: Tree::new(),
-            called_listpack,
+/// The leaves of a tree in this order.
+fn runs(order: &[(f64, Handle)]) -> impl Iterator<Item = Run> {
+    order.chunks(BULK).filter_map(|chunk| {
+        let (&(score, handle), rest) = chunk.split_first()?;
+        let mut run = Run::of(score, handle);
+        for (score, handle) in rest {
+            run.insert(run.len(), *score, *handle);
         }
-    }
+        Some(run)
+    })
+}
 
+impl SortedSet {
     /// Of members in their order, each with its score.
     pub(super) fn build<'m>(
         seed: u64,
         called_listpack: bool,
         items: impl Iterator<Item = (&'m [u8], f64)>,
     ) -> Self {
-        let mut set = Self::new(seed, called_listpack);
-        let members = &mut set.members;
-        let mut runs: Vec<Run> = Vec::new();
+        let mut members = Members::new(seed);
+        let mut order = Vec::new();
         for (member, score) in items {
             let score = stored(score, called_listpack);
             let handle = members.insert(member, &[&score.to_le_bytes()]).handle;
-            match runs.last_mut() {
-                Some(run) if run.len() < BULK => run.insert(run.len(), score, handle),
-                _ => runs.push(Run::of(score, handle)),
+            order.push((score, handle));
+        }
+        Self {
+            members,
+            order: Tree::from_leaves(runs(&order)),
+            called_listpack,
+        }
+    }
+
+    /// Of members that have their scores as payload, and these in their order.
+    pub(super) fn of_ranking(
+        mut members: Members,
+        order: &[(f64, Handle)],
+        called_listpack: bool,
+    ) -> Self {
+        let kept = |&(score, handle): &(f64, Handle)| (stored(score, called_listpack), handle);
+        let order: Vec<(f64, Handle)> = order.iter().map(kept).collect();
+        if called_listpack {
+            for (score, handle) in order.iter().filter(|(score, _)| *score == 0.0) {
+                let payload = members.payload_mut(*handle);
+                payload.copy_from_slice(&score.to_le_bytes());
             }
         }
-        set.order = Tree::from_leaves(runs);
-        set
+        Self {
+            members,
+            order: Tree::from_leaves(runs(&order)),
+            called_listpack,
+        }
     }
 
     /// How many members it has.

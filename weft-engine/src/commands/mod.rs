@@ -14,6 +14,7 @@ mod introspection;
 mod keys;
 mod latency;
 mod lcs;
+mod lists;
 mod lolwut;
 mod memory;
 mod monitor;
@@ -22,7 +23,9 @@ mod options;
 mod ranges;
 mod scan;
 mod server;
+mod sets;
 mod slowlog;
+mod sorted_sets;
 mod strings;
 mod values;
 
@@ -42,6 +45,18 @@ pub const FAMILIES: &[&[CommandRow]] = &[
     hashes::RANDOM,
     hashes::DEADLINES,
     hashes::TIMED,
+    sets::MEMBERS,
+    sets::RANDOM,
+    sets::ALGEBRA,
+    sorted_sets::MEMBERS,
+    sorted_sets::RANGES,
+    sorted_sets::POPS,
+    sorted_sets::RANDOM,
+    sorted_sets::ALGEBRA,
+    sorted_sets::SCAN,
+    lists::ENDS,
+    lists::POSITIONS,
+    lists::FIND,
     keys::ROWS,
     copying::ROWS,
     object::ROWS,

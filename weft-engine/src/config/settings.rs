@@ -230,6 +230,19 @@ impl Settings {
         }
     }
 
+    /// `zset-max-listpack-entries` and `zset-max-listpack-value`.
+    pub fn sorted_set_limits(&self) -> weft_data::sorted_set::Limits {
+        weft_data::sorted_set::Limits {
+            entries: self.unsigned(ParameterId::ZsetMaxListpackEntries),
+            value: self.unsigned(ParameterId::ZsetMaxListpackValue),
+        }
+    }
+
+    /// `list-max-listpack-size`.
+    pub fn list_limit(&self) -> weft_data::list::NodeLimit {
+        weft_data::list::NodeLimit::of_setting(self.integer(ParameterId::ListMaxListpackSize))
+    }
+
     /// `client-query-buffer-limit`, in bytes.
     pub fn client_query_buffer_limit(&self) -> usize {
         self.unsigned(ParameterId::ClientQueryBufferLimit)

@@ -11,7 +11,7 @@ mod unit;
 mod walk;
 
 pub use context::{Budget, Context, Key, Progress, Steps};
-pub use unit::{Change, EventClass, Unit};
+pub use unit::{Change, Edited, EventClass, Unit};
 
 pub(crate) use expiry::{ExpiryCursor, expire_cycle};
 pub(crate) use run::{Batch, Planned, run};
