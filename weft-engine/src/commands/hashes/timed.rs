@@ -164,7 +164,7 @@ fn hgetex(cx: &mut Context<'_, '_>) -> Result<(), CommandError> {
         return Ok(());
     }
     let edited = edit_replying(cx, key, |editing, reply| {
-        if matches!(change, Change::Expire(_)) {
+        if !matches!(change, Change::None) {
             editing.hash.expect_deadlines();
         }
         let mut done = Names::new();
