@@ -152,7 +152,11 @@ impl Sequence for imbl::Vector<Arc<[u8]>> {
     }
 
     fn hundred(&self, from: usize) -> usize {
-        self.iter().skip(from).take(100).map(|element| element.len()).sum()
+        self.iter()
+            .skip(from)
+            .take(100)
+            .map(|element| element.len())
+            .sum()
     }
 
     fn set_at(&mut self, index: usize, element: &[u8]) {
@@ -173,7 +177,9 @@ fn measure<S: Sequence>(elements: usize) {
     let mut sequence = S::new();
     let right = time(elements, |number| sequence.push(End::Right, &text(number)));
     let mut left_sequence = S::new();
-    let left = time(elements, |number| left_sequence.push(End::Left, &text(number)));
+    let left = time(elements, |number| {
+        left_sequence.push(End::Left, &text(number))
+    });
     drop(left_sequence);
     let queue = time(OPERATIONS, |number| {
         sequence.push(End::Left, &text(number));
@@ -207,7 +213,9 @@ fn measure<S: Sequence>(elements: usize) {
 }
 
 fn main() {
-    let sizes: Vec<usize> = std::env::args().filter_map(|word| word.parse().ok()).collect();
+    let sizes: Vec<usize> = std::env::args()
+        .filter_map(|word| word.parse().ok())
+        .collect();
     let sizes = if sizes.is_empty() {
         vec![100, 10_000, 1_000_000]
     } else {
@@ -215,7 +223,16 @@ fn main() {
     };
     println!(
         "{:>9} {:>6} {:>10} {:>10} {:>8} {:>10} {:>8} {:>10} {:>8} {:>14}",
-        "elements", "", "push right", "push left", "pop", "push + pop", "at", "100 of it", "set", "snapshot, edit"
+        "elements",
+        "",
+        "push right",
+        "push left",
+        "pop",
+        "push + pop",
+        "at",
+        "100 of it",
+        "set",
+        "snapshot, edit"
     );
     for elements in sizes {
         measure::<Large>(elements);

@@ -6,7 +6,9 @@ use in_process::Local;
 use weft_engine::digest::digest;
 
 fn words(line: &str) -> Vec<Vec<u8>> {
-    line.split(' ').map(|word| word.as_bytes().to_vec()).collect()
+    line.split(' ')
+        .map(|word| word.as_bytes().to_vec())
+        .collect()
 }
 
 fn run(local: &mut Local, command: &[Vec<u8>]) -> Vec<u8> {
@@ -22,17 +24,18 @@ fn say(local: &mut Local, line: &str) -> String {
 fn random_command(random: &mut fastrand::Rng) -> Vec<Vec<u8>> {
     let key = |random: &mut fastrand::Rng| ["a", "b", "c"][random.usize(..3)];
     let end = |random: &mut fastrand::Rng| ["LEFT", "RIGHT"][random.usize(..2)];
-    let element = |random: &mut fastrand::Rng| match random.u8(..40) {
+    let element = |random: &mut fastrand::Rng| match random.u8(..200) {
         0 => "x".repeat(random.usize(..90_000)),
-        1..8 => "y".repeat(random.usize(..1_500)),
+        1..30 => "y".repeat(random.usize(..1_500)),
         _ => random.u8(..10).to_string(),
     };
     let (one, other) = (key(random), key(random));
     let line = match random.u8(..15) {
         0..4 => {
             let most = if random.u8(..6) == 0 { 300 } else { 3 };
-            let elements: Vec<String> =
-                (0..random.usize(1..most)).map(|_| element(random)).collect();
+            let elements: Vec<String> = (0..random.usize(1..most))
+                .map(|_| element(random))
+                .collect();
             let command = ["LPUSH", "RPUSH", "LPUSHX", "RPUSHX"][random.usize(..4)];
             format!("{command} {one} {}", elements.join(" "))
         }
@@ -40,9 +43,17 @@ fn random_command(random: &mut fastrand::Rng) -> Vec<Vec<u8>> {
         5 => format!("RPOP {one} {}", random.usize(..200)),
         6 => format!("LMOVE {one} {other} {} {}", end(random), end(random)),
         7 => format!("RPOPLPUSH {one} {other}"),
-        8 => format!("LMPOP 2 {one} {other} {} COUNT {}", end(random), random.usize(1..9)),
+        8 => format!(
+            "LMPOP 2 {one} {other} {} COUNT {}",
+            end(random),
+            random.usize(1..9)
+        ),
         9 => format!("LSET {one} {} {}", random.i64(-50..50), element(random)),
-        10 => format!("LINSERT {one} BEFORE {} {}", random.u8(..10), element(random)),
+        10 => format!(
+            "LINSERT {one} BEFORE {} {}",
+            random.u8(..10),
+            element(random)
+        ),
         11 => format!("LREM {one} {} {}", random.i64(-3..4), random.u8(..10)),
         12 => format!("LTRIM {one} {} {}", random.usize(..200), -random.i64(1..50)),
         13 => format!("COPY {one} {other} REPLACE"),
@@ -53,11 +64,11 @@ fn random_command(random: &mut fastrand::Rng) -> Vec<Vec<u8>> {
 
 #[test]
 fn replayed_effects_rebuild_the_lists() {
-    for seed in 0..12 {
+    for seed in 0..6 {
         let mut random = fastrand::Rng::with_seed(seed);
         let (mut primary, mut copy) = (Local::new(), Local::new());
         let mut reader = primary.engine.listen_to_journal(0);
-        for step in 0..300 {
+        for step in 0..200 {
             let before = digest(&primary.engine, 0);
             let command = random_command(&mut random);
             run(&mut primary, &command);
@@ -68,8 +79,15 @@ fn replayed_effects_rebuild_the_lists() {
             }
             let after = digest(&primary.engine, 0);
             let name = String::from_utf8_lossy(&command[0]).into_owned();
-            assert_eq!(after, digest(&copy.engine, 0), "seed {seed}, step {step}: {name}");
-            assert!(recorded || after == before, "seed {seed}, step {step}: {name}");
+            assert_eq!(
+                after,
+                digest(&copy.engine, 0),
+                "seed {seed}, step {step}: {name}"
+            );
+            assert!(
+                recorded || after == before,
+                "seed {seed}, step {step}: {name}"
+            );
         }
     }
 }
@@ -157,19 +175,34 @@ fn a_long_list_is_read_and_cut_like_a_short_one() {
     }
     assert_eq!(say(&mut local, "OBJECT ENCODING l"), bulk("quicklist"));
     assert_eq!(say(&mut local, "LRANGE l 0 -1"), array((0..LEN).map(text)));
-    assert_eq!(say(&mut local, "LRANGE l 7000 9999"), array((7000..10_000).map(text)));
+    assert_eq!(
+        say(&mut local, "LRANGE l 7000 9999"),
+        array((7000..10_000).map(text))
+    );
     assert_eq!(say(&mut local, "LINDEX l 12345"), bulk(&text(12_345)));
     assert_eq!(say(&mut local, "LINDEX l -1"), bulk(&text(LEN - 1)));
     assert_eq!(say(&mut local, "LPOS l element:15000"), ":15000\r\n");
-    assert_eq!(say(&mut local, "LPOS l element:15000 RANK -1 MAXLEN 4999"), "$-1\r\n");
-    assert_eq!(say(&mut local, "LPOS l element:15000 RANK -1 MAXLEN 5000"), ":15000\r\n");
+    assert_eq!(
+        say(&mut local, "LPOS l element:15000 RANK -1 MAXLEN 4999"),
+        "$-1\r\n"
+    );
+    assert_eq!(
+        say(&mut local, "LPOS l element:15000 RANK -1 MAXLEN 5000"),
+        ":15000\r\n"
+    );
     assert_eq!(say(&mut local, "LPOS l element:3 COUNT 0"), "*1\r\n:3\r\n");
     assert_eq!(say(&mut local, "LPOS l none COUNT 0"), "*0\r\n");
     assert_eq!(say(&mut local, "LPOP l 1000"), array((0..1000).map(text)));
-    assert_eq!(say(&mut local, "RPOP l 1000"), array((LEN - 1000..LEN).rev().map(text)));
+    assert_eq!(
+        say(&mut local, "RPOP l 1000"),
+        array((LEN - 1000..LEN).rev().map(text))
+    );
     assert_eq!(say(&mut local, "LLEN l"), format!(":{}\r\n", LEN - 2000));
     assert_eq!(say(&mut local, "LTRIM l 5000 5199"), "+OK\r\n");
-    assert_eq!(say(&mut local, "LRANGE l 0 -1"), array((6000..6200).map(text)));
+    assert_eq!(
+        say(&mut local, "LRANGE l 0 -1"),
+        array((6000..6200).map(text))
+    );
     assert_eq!(say(&mut local, "LPOP l 500"), array((6000..6200).map(text)));
     assert_eq!(say(&mut local, "EXISTS l"), ":0\r\n");
 }
@@ -177,22 +210,34 @@ fn a_long_list_is_read_and_cut_like_a_short_one() {
 #[test]
 fn elements_of_any_length_come_back_whole() {
     let mut local = Local::new();
-    let lengths = [0, 1, 127, 128, 1020, 1021, 1024, 1025, 4096, 65_536, 65_537, 200_000];
+    let lengths = [
+        0, 1, 127, 128, 1020, 1021, 1024, 1025, 4096, 65_536, 65_537, 200_000,
+    ];
     let long = |len: usize| "z".repeat(len);
     for len in lengths {
-        run(&mut local, &[b"RPUSH".to_vec(), b"l".to_vec(), long(len).into_bytes()]);
+        run(
+            &mut local,
+            &[b"RPUSH".to_vec(), b"l".to_vec(), long(len).into_bytes()],
+        );
     }
-    assert_eq!(say(&mut local, "LRANGE l 0 -1"), array(lengths.into_iter().map(long)));
+    assert_eq!(
+        say(&mut local, "LRANGE l 0 -1"),
+        array(lengths.into_iter().map(long))
+    );
     for (index, len) in lengths.into_iter().enumerate() {
         let command = [b"LPOS".to_vec(), b"l".to_vec(), long(len).into_bytes()];
         let found = String::from_utf8_lossy(&run(&mut local, &command)).into_owned();
         assert_eq!(found, format!(":{index}\r\n"));
+    }
+    for len in lengths {
         assert_eq!(say(&mut local, "LMOVE l l LEFT RIGHT"), bulk(&long(len)));
-        assert_eq!(say(&mut local, "LMOVE l l RIGHT LEFT"), bulk(&long(len)));
     }
     for len in lengths.into_iter().rev() {
         assert_eq!(say(&mut local, "RPOPLPUSH l m"), bulk(&long(len)));
     }
-    assert_eq!(say(&mut local, "LRANGE m 0 -1"), array(lengths.into_iter().map(long)));
+    assert_eq!(
+        say(&mut local, "LRANGE m 0 -1"),
+        array(lengths.into_iter().map(long))
+    );
     assert_eq!(say(&mut local, "EXISTS l"), ":0\r\n");
 }

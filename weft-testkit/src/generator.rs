@@ -568,7 +568,9 @@ impl Generator {
 fn keep_index_short(request: &mut [Vec<u8>]) {
     if let Some(index) = request.get_mut(2)
         && let Ok(text) = std::str::from_utf8(index)
-        && text.parse::<i64>().is_ok_and(|number| i32::try_from(number).is_err())
+        && text
+            .parse::<i64>()
+            .is_ok_and(|number| i32::try_from(number).is_err())
     {
         *index = b"1000".to_vec();
     }
