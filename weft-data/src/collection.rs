@@ -8,6 +8,8 @@
 
 use std::hash::Hasher;
 
+use crate::hash::{Hash, HashMut, HashRef};
+use crate::list::{List, ListRef};
 use crate::set::{Set, SetRef};
 use crate::sorted_set::{SortedSet, SortedSetRef};
 
@@ -67,10 +69,14 @@ impl Kind {
 /// A large collection. Cloning it takes the same time whatever its size: the clone is its snapshot.
 #[derive(Clone, Debug)]
 pub enum Collection {
+    /// Strings in an order.
+    List(List),
     /// Different strings.
     Set(Set),
     /// Different strings in the order of their scores.
     SortedSet(SortedSet),
+    /// Strings by their names.
+    Hash(Hash),
 }
 
 impl Collection {
@@ -78,8 +84,10 @@ impl Collection {
     #[must_use]
     pub fn kind(&self) -> Kind {
         match self {
+            Collection::List(_) => Kind::List,
             Collection::Set(_) => Kind::Set,
             Collection::SortedSet(_) => Kind::SortedSet,
+            Collection::Hash(_) => Kind::Hash,
         }
     }
 
@@ -87,8 +95,10 @@ impl Collection {
     #[must_use]
     pub fn len(&self) -> usize {
         match self {
+            Collection::List(list) => list.len(),
             Collection::Set(set) => set.len(),
             Collection::SortedSet(set) => set.len(),
+            Collection::Hash(hash) => hash.len(),
         }
     }
 
@@ -102,8 +112,10 @@ impl Collection {
     #[must_use]
     pub fn allocated_bytes(&self) -> usize {
         match self {
+            Collection::List(list) => list.allocated_bytes(),
             Collection::Set(set) => set.allocated_bytes(),
             Collection::SortedSet(set) => set.allocated_bytes(),
+            Collection::Hash(hash) => hash.allocated_bytes(),
         }
     }
 
@@ -111,7 +123,8 @@ impl Collection {
     #[must_use]
     pub fn due(&self) -> Option<u64> {
         match self {
-            Collection::Set(_) | Collection::SortedSet(_) => None,
+            Collection::List(_) | Collection::Set(_) | Collection::SortedSet(_) => None,
+            Collection::Hash(hash) => hash.due(),
         }
     }
 }
@@ -146,7 +159,8 @@ impl CollectionRef<'_> {
             CollectionRef::Packed(_) => match self.kind() {
                 Kind::Set => SetRef::from(self).len(),
                 Kind::SortedSet => SortedSetRef::from(self).len() as usize,
-                Kind::List | Kind::Hash => 1,
+                Kind::Hash => HashRef::from(self).len(),
+                Kind::List => ListRef::from(self).len(),
             },
             CollectionRef::Large(collection) => collection.len(),
         }
@@ -162,6 +176,7 @@ impl CollectionRef<'_> {
     #[must_use]
     pub fn due(self) -> Option<u64> {
         match self {
+            CollectionRef::Packed(_) if self.kind() == Kind::Hash => HashRef::from(self).due(),
             CollectionRef::Packed(_) => None,
             CollectionRef::Large(collection) => collection.due(),
         }
@@ -173,7 +188,8 @@ impl CollectionRef<'_> {
         match self.kind() {
             Kind::Set => SetRef::from(self).encoding().name(),
             Kind::SortedSet => SortedSetRef::from(self).encoding(),
-            Kind::List | Kind::Hash => "listpack",
+            Kind::Hash => HashRef::from(self).encoding().name(),
+            Kind::List => ListRef::from(self).encoding(),
         }
     }
 
@@ -182,7 +198,8 @@ impl CollectionRef<'_> {
         match self.kind() {
             Kind::Set => SetRef::from(self).digest(hasher),
             Kind::SortedSet => SortedSetRef::from(self).digest(hasher),
-            Kind::List | Kind::Hash => {}
+            Kind::Hash => HashRef::from(self).digest(hasher),
+            Kind::List => ListRef::from(self).digest(hasher),
         }
     }
 
@@ -245,7 +262,11 @@ impl Draft<'_> {
     }
 
     /// Removes up to `most` fields whose time has come by `now_ms`, milliseconds since 1970; `each` sees their names.
-    pub fn expire_fields(&mut self, _now_ms: u64, _most: usize, _each: impl FnMut(&[u8])) {}
+    pub fn expire_fields(&mut self, now_ms: u64, most: usize, each: impl FnMut(&[u8])) {
+        if self.kind() == Some(Kind::Hash) {
+            HashMut::for_removal(self).expire_due(now_ms, most, each);
+        }
+    }
 
     /// The kind of what is there.
     #[must_use]

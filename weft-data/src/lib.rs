@@ -9,7 +9,9 @@
 pub mod collection;
 pub mod cow_vec;
 pub mod glob;
+pub mod hash;
 pub mod lcs;
+pub mod list;
 pub mod long_double;
 pub mod members;
 pub mod number;

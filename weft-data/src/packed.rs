@@ -57,6 +57,27 @@ pub fn push(bytes: &mut Vec<u8>, parts: &[&[u8]]) {
     }
 }
 
+/// Writes an element with these bytes, `ELEMENT_MAX` at most, into a place that is exactly as large as it will be.
+#[inline]
+pub fn write(place: &mut [u8], element: &[u8]) {
+    let (len, size) = (element.len(), place.len());
+    assert!(len <= ELEMENT_MAX, "an element is small");
+    debug_assert_eq!(size, size_of(len));
+    let start = width(len);
+    let body = start + len;
+    place[start..body].copy_from_slice(element);
+    if len < WIDE_FROM {
+        place[0] = len as u8;
+    } else {
+        place[..2].copy_from_slice(&[WIDE | (len >> 8) as u8, len as u8]);
+    }
+    if body < WIDE_FROM {
+        place[body] = body as u8;
+    } else {
+        place[body..].copy_from_slice(&[body as u8, WIDE | (body >> 8) as u8]);
+    }
+}
+
 /// Inserts an element made of `parts` before the one at `offset`, or at the end.
 pub fn insert(bytes: &mut Vec<u8>, offset: usize, parts: &[&[u8]]) {
     let before = bytes.len();

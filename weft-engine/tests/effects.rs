@@ -12,7 +12,12 @@ fn random_command(random: &mut fastrand::Rng) -> Vec<Vec<u8>> {
     let key = |random: &mut fastrand::Rng| KEYS[random.usize(..KEYS.len())].to_owned();
     let number = |random: &mut fastrand::Rng| random.i64(-20..20).to_string();
     let long = |random: &mut fastrand::Rng| "x".repeat(random.usize(..90_000));
-    let words: Vec<String> = match random.u8(..37) {
+    let member = |random: &mut fastrand::Rng| match random.u8(..4) {
+        0 => random.i64(-9..9).to_string(),
+        1 => "m".repeat(random.usize(..90)),
+        _ => format!("m{}", random.u8(..200)),
+    };
+    let words: Vec<String> = match random.u8(..48) {
         0 => vec!["SET".into(), key(random), number(random)],
         1 => vec!["SET".into(), key(random), long(random)],
         2 => vec![
@@ -112,6 +117,24 @@ fn random_command(random: &mut fastrand::Rng) -> Vec<Vec<u8>> {
         ],
         34 => vec!["KEYS".into(), "*".into()],
         35 => vec!["OBJECT".into(), "IDLETIME".into(), key(random)],
+        36 => {
+            let mut words = vec!["SADD".into(), key(random)];
+            words.extend((0..random.usize(1..60)).map(|_| member(random)));
+            words
+        }
+        37 | 38 => vec!["SADD".into(), key(random), member(random), member(random)],
+        39 => vec!["SREM".into(), key(random), member(random), member(random)],
+        40 => vec!["SMOVE".into(), key(random), key(random), member(random)],
+        41 => vec!["SPOP".into(), key(random)],
+        42 => vec![
+            "SPOP".into(),
+            key(random),
+            random.usize(..40).pow(2).to_string(),
+        ],
+        43 => vec!["SINTERSTORE".into(), key(random), key(random), key(random)],
+        44 => vec!["SUNIONSTORE".into(), key(random), key(random), key(random)],
+        45 => vec!["SDIFFSTORE".into(), key(random), key(random), key(random)],
+        46 => vec!["SINTER".into(), key(random), key(random)],
         _ => vec!["SELECT".into(), random.u8(..3).to_string()],
     };
     words.into_iter().map(String::into_bytes).collect()

@@ -11,8 +11,8 @@ const SCAN_BATCHES_MAX: usize = 100_000;
 
 /// Compares two answers. `Err` of the inner result says what is different.
 ///
-/// A scan is driven to its end, and a key that was named is asked for: for those the connections must have nothing
-/// else under way.
+/// A scan is driven to its end, and keys are asked for: for those (see [`crate::rules::asks`]) the connections must have
+/// nothing else under way.
 pub fn compare(
     rule: Rule,
     request: &[Vec<u8>],
@@ -48,6 +48,10 @@ pub fn compare(
         Rule::PairsInAnyOrder => same(any_order(left, right, 2), "the sets of pairs differ"),
         Rule::Shape => same(same_shape(left, right), "the kinds of values differ"),
         Rule::MapExcept(fields) => map_except(left, right, fields),
+        Rule::AnyOrderIfHashtable(width) => {
+            let [reference, _] = servers;
+            return any_order_if_hashtable(request, [left, right], width, reference);
+        }
         Rule::Scan => return scan(request, [left, right], servers),
         Rule::SomeKey => return some_key([left, right], servers),
     })
@@ -91,6 +95,23 @@ fn any_order(left: &Wire, right: &Wire, width: usize) -> bool {
         }
         _ => left == right,
     }
+}
+
+fn any_order_if_hashtable(
+    request: &[Vec<u8>],
+    [left, right]: [&Wire; 2],
+    width: usize,
+    reference: &mut dyn DoorSession,
+) -> Result<Result<(), String>, KitError> {
+    if !any_order(left, right, width) {
+        return Ok(Err("the sets of elements differ".to_owned()));
+    }
+    let key = request.get(1).map(Vec::as_slice).unwrap_or_default();
+    let encoding = reference.ask(&[&b"OBJECT"[..], b"ENCODING", key])?;
+    Ok(same(
+        encoding.text() == Some(b"hashtable"),
+        "the orders differ",
+    ))
 }
 
 fn sorted(elements: &[Wire], width: usize) -> Vec<Vec<u8>> {

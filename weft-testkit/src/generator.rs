@@ -6,7 +6,7 @@
 
 use crate::command_table::{Argument, ArgumentKind, CommandRow};
 use crate::literal::Base;
-use crate::rules::{Rule, rule};
+use crate::rules::{asks, rule};
 
 /// The keys of a run.
 pub const KEYS: &[&str] = &["k1", "k2", "k3", "k4", "k5", "k6"];
@@ -296,7 +296,7 @@ impl Generator {
             After::Expire
         } else if self.past_time || (bent && has_expiry(&row.arguments)) {
             After::Touch
-        } else if matches!(rule(&row.name()), Rule::Scan | Rule::SomeKey) {
+        } else if asks(rule(&row.name())) {
             After::Settle
         } else {
             After::Nothing
@@ -334,7 +334,10 @@ impl Generator {
         if argument.optional && self.random.usize(..10) < 6 {
             return;
         }
-        let times = if argument.multiple {
+        let times = if argument.multiple && argument.name == "member" && self.one_in(5) {
+            // Enough for collections to grow out of their small forms.
+            1 + self.random.usize(..ARGUMENTS_MAX)
+        } else if argument.multiple {
             1 + self.random.usize(..3)
         } else {
             1
@@ -421,6 +424,11 @@ impl Generator {
                 &["string", "list", "hash", "set", "zset", "stream", "STRING"],
                 &["", "foo"],
             );
+        }
+        if name == "member" && self.one_in(2) {
+            let number = self.random.usize(..300);
+            let before = if self.one_in(3) { "" } else { "m" };
+            return format!("{before}{number}").into_bytes();
         }
         match self.random.usize(..12) {
             // Other strings may be repeated in an error, and a line of that length is more than clients take.

@@ -16,6 +16,9 @@ pub enum Rule {
     AnyOrder,
     /// Pairs of a map (in RESP2: of an array standing for one) may come in any order.
     PairsInAnyOrder,
+    /// Groups of so many elements in the reference's order, except that they may come in any where the reference calls the
+    /// value of the key, which is the first argument, `hashtable`: other forms have an order that clients see.
+    AnyOrderIfHashtable(usize),
     /// A cursor and a batch: the whole iteration is driven to its end on both, and what it yields is compared as a
     /// set. Cursors are each server's own.
     Scan,
@@ -48,9 +51,9 @@ const RULES: &[(&str, Rule)] = &[
     ("sinter", Rule::AnyOrder),
     ("sunion", Rule::AnyOrder),
     ("sdiff", Rule::AnyOrder),
-    ("hkeys", Rule::AnyOrder),
-    ("hvals", Rule::AnyOrder),
-    ("hgetall", Rule::PairsInAnyOrder),
+    ("hkeys", Rule::AnyOrderIfHashtable(1)),
+    ("hvals", Rule::AnyOrderIfHashtable(1)),
+    ("hgetall", Rule::AnyOrderIfHashtable(2)),
     ("config|get", Rule::PairsInAnyOrder),
     ("scan", Rule::Scan),
     ("sscan", Rule::Scan),
@@ -72,6 +75,14 @@ pub fn rule(name: &str) -> Rule {
         .iter()
         .find(|(command, _)| *command == name)
         .map_or(Rule::Exact, |(_, rule)| *rule)
+}
+
+/// Whether comparing under a rule asks the servers for more, so that nothing else may be under way.
+pub fn asks(rule: Rule) -> bool {
+    matches!(
+        rule,
+        Rule::Scan | Rule::SomeKey | Rule::AnyOrderIfHashtable(_)
+    )
 }
 
 /// Commands that are sent in a batch of their own, with the reason.

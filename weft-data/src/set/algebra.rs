@@ -30,6 +30,7 @@ pub struct Algebra {
     seed: u64,
     /// The sets that are still to be walked through, the next one last.
     walks: Vec<Walk>,
+    walked: Vec<Set>,
     found: Found,
 }
 
@@ -157,17 +158,17 @@ impl Algebra {
             limits,
             seed,
             walks: walked.into_iter().map(Walk::new).collect(),
+            walked: Vec::new(),
             found,
         }
     }
 
     /// Works for a moment and returns how long it took, about, in nanoseconds; none once all is done.
     pub fn step(&mut self) -> Option<u64> {
-        let Some(walk) = self.walks.last_mut() else {
-            return None;
-        };
+        let walk = self.walks.last_mut()?;
         if walk.is_over() {
-            self.walks.pop();
+            let walked = self.walks.pop().map(Walk::into_set);
+            self.walked.extend(walked);
             return Some(1);
         }
         let mut taken = 0;
@@ -198,27 +199,26 @@ impl Algebra {
             }
         });
         if satisfied {
-            self.walks.clear();
+            self.walked.extend(self.walks.drain(..).map(Walk::into_set));
         }
         Some(taken + 1)
     }
 
-    /// Works until all is done.
+    /// What came of it, and the sets that it was made from: large ones are not to be freed where it hurts.
     #[must_use]
-    pub fn run(mut self) -> Outcome {
-        while self.step().is_some() {}
-        self.outcome()
-    }
-
-    /// What came of it.
-    #[must_use]
-    pub fn outcome(self) -> Outcome {
-        match self.found {
+    pub fn finish(self) -> (Outcome, Vec<Set>) {
+        let outcome = match self.found {
             Found::Gathered(gathered) => Outcome::Gathered(gathered),
             Found::Counted { count, .. } => Outcome::Count(count),
             Found::Set(set) => Outcome::Set(set),
             Found::Unsettled(gathered) => Outcome::Set(settled(&gathered, &self.limits, self.seed)),
+        };
+        let mut sets = self.walked;
+        sets.extend(self.walks.into_iter().map(Walk::into_set));
+        if let Plan::InAll(others) | Plan::InNone(others) = self.plan {
+            sets.extend(others);
         }
+        (outcome, sets)
     }
 }
 

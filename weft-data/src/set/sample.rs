@@ -247,6 +247,19 @@ impl Sample {
         }
     }
 
+    /// The set that members are drawn from.
+    #[must_use]
+    pub fn into_set(self) -> Set {
+        match self.0 {
+            Manner::Repeated { set, .. } => set,
+            Manner::Different { members, .. } => Set(Form::Table {
+                members,
+                called: Encoding::Hashtable,
+            }),
+            Manner::Selected { walk, .. } => walk.into_set(),
+        }
+    }
+
     /// How many members are still to come.
     #[must_use]
     pub fn left(&self) -> u64 {

@@ -105,6 +105,11 @@ fn joined(members: &[Vec<u8>]) -> String {
     texts.join(" ")
 }
 
+fn run(mut algebra: Algebra) -> Outcome {
+    while algebra.step().is_some() {}
+    algebra.finish().0
+}
+
 /// Draws that only look random.
 fn dice(seed: u64) -> impl FnMut(u64) -> u64 {
     let mut state = seed;
@@ -304,7 +309,7 @@ fn what_a_stored_result_is_called() {
     }
     let stored = |operation, operands: &[&str], limits: Limits| {
         let sets = operands.iter().map(|text| make(text)).collect();
-        match Algebra::stored(operation, sets, limits, 1).run() {
+        match run(Algebra::stored(operation, sets, limits, 1)) {
             Outcome::Set(set) => {
                 let text = joined(&members(set.as_ref()));
                 format!("{} {text}", set.as_ref().encoding().name())
@@ -347,9 +352,9 @@ fn algebra_over_large_sets() {
     let a = set(LIMITS, &texts(0..3000, "m"));
     let b = set(LIMITS, &texts(1000..4000, "m"));
     let c = set(LIMITS, &texts(1990..2100, "m"));
-    let run = |operation, sets: &[&Set]| {
+    let list = |operation, sets: &[&Set]| {
         let sets = sets.iter().map(|set| (*set).clone()).collect();
-        let mut found = match Algebra::members(operation, sets, LIMITS, 1).run() {
+        let mut found = match run(Algebra::members(operation, sets, LIMITS, 1)) {
             Outcome::Gathered(gathered) => gathered.iter().map(<[u8]>::to_vec).collect(),
             Outcome::Set(set) => members(set.as_ref()),
             Outcome::Count(_) => panic!("members were asked for"),
@@ -362,17 +367,17 @@ fn algebra_over_large_sets() {
         texts
     };
     let expected = sorted(texts(1990..2100, "m"));
-    assert_eq!(run(Operation::Intersection, &[&a, &b, &c]), expected);
+    assert_eq!(list(Operation::Intersection, &[&a, &b, &c]), expected);
     let expected = sorted(texts(0..4000, "m"));
-    assert_eq!(run(Operation::Union, &[&c, &a, &b]), expected);
+    assert_eq!(list(Operation::Union, &[&c, &a, &b]), expected);
     let expected = sorted(texts(0..1000, "m"));
-    assert_eq!(run(Operation::Difference, &[&a, &b, &c]), expected);
+    assert_eq!(list(Operation::Difference, &[&a, &b, &c]), expected);
     let expected = sorted(texts(0..1990, "m"));
     let expected = [expected, texts(2100..3000, "m")].concat();
-    assert_eq!(run(Operation::Difference, &[&a, &c]), sorted(expected));
+    assert_eq!(list(Operation::Difference, &[&a, &c]), sorted(expected));
     for (limit, count) in [(usize::MAX, 2000), (2000, 2000), (7, 7)] {
         let sets = vec![a.clone(), b.clone()];
-        match Algebra::intersection_count(sets, limit, LIMITS).run() {
+        match run(Algebra::intersection_count(sets, limit, LIMITS)) {
             Outcome::Count(found) => assert_eq!(found, count),
             other => panic!("a number was asked for, not {other:?}"),
         }
@@ -395,6 +400,9 @@ fn is_even(counts: &[u64]) -> bool {
     z < 3.09
 }
 
+/// Something that yields members.
+type Run<'a> = &'a mut dyn FnMut(&mut dyn FnMut(&[u8]));
+
 #[test]
 fn chance_is_even() {
     assert!(!is_even(&[100, 140, 60, 100]));
@@ -406,7 +414,7 @@ fn chance_is_even() {
     ] {
         let source = set(limits, &members);
         let index: BTreeMap<Vec<u8>, usize> = members.iter().cloned().zip(0..).collect();
-        let count = |run: &mut dyn FnMut(&mut dyn FnMut(&[u8]))| {
+        let count = |run: Run<'_>| {
             let mut counts = vec![0; members.len()];
             run(&mut |text| counts[index[text]] += 1);
             counts

@@ -31,6 +31,12 @@ impl Walk {
         self.set.as_ref()
     }
 
+    /// The same, whole.
+    #[must_use]
+    pub fn into_set(self) -> Set {
+        self.set
+    }
+
     /// Whether all members have been yielded.
     #[must_use]
     pub const fn is_over(&self) -> bool {

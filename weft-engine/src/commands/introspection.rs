@@ -283,9 +283,14 @@ fn keys_of_inner(cx: &Context<'_, '_>) -> Result<SmallVec<[KeyArgument; 4]>, Com
             "ERR Invalid number of arguments specified for command",
         ));
     }
-    row.keys_of(inner).map_err(|KeysError::Invalid| {
-        CommandError::Text("ERR Invalid arguments specified for command")
-    })
+    const NOT_KEYS: CommandError =
+        CommandError::Text("ERR Invalid arguments specified for command");
+    let keys = row.keys_of(inner).map_err(|KeysError::Invalid| NOT_KEYS)?;
+    // No keys are one too few, except for scripts.
+    if keys.is_empty() && !row.flags.contains(Flags::NO_MANDATORY_KEYS) {
+        return Err(NOT_KEYS);
+    }
+    Ok(keys)
 }
 
 fn help(cx: &mut Context<'_, '_>) -> Result<(), CommandError> {

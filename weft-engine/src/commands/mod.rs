@@ -13,6 +13,7 @@ mod introspection;
 mod keys;
 mod latency;
 mod lcs;
+mod lists;
 mod lolwut;
 mod memory;
 mod monitor;
@@ -21,6 +22,7 @@ mod options;
 mod ranges;
 mod scan;
 mod server;
+mod sets;
 mod slowlog;
 mod sorted_sets;
 mod strings;
@@ -36,12 +38,18 @@ pub const FAMILIES: &[&[CommandRow]] = &[
     counters::ROWS,
     ranges::ROWS,
     lcs::ROWS,
+    sets::MEMBERS,
+    sets::RANDOM,
+    sets::ALGEBRA,
     sorted_sets::MEMBERS,
     sorted_sets::RANGES,
     sorted_sets::POPS,
     sorted_sets::RANDOM,
     sorted_sets::ALGEBRA,
     sorted_sets::SCAN,
+    lists::ENDS,
+    lists::POSITIONS,
+    lists::FIND,
     keys::ROWS,
     copying::ROWS,
     object::ROWS,

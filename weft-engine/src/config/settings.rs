@@ -230,6 +230,11 @@ impl Settings {
         }
     }
 
+    /// `list-max-listpack-size`.
+    pub fn list_limit(&self) -> weft_data::list::NodeLimit {
+        weft_data::list::NodeLimit::of_setting(self.integer(ParameterId::ListMaxListpackSize))
+    }
+
     /// `client-query-buffer-limit`, in bytes.
     pub fn client_query_buffer_limit(&self) -> usize {
         self.unsigned(ParameterId::ClientQueryBufferLimit)

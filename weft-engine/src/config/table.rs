@@ -330,9 +330,9 @@ rows! {
     HashMaxListpackValue = row("hash-max-listpack-value", bytes(0, I64), "64", "Longest field or value of a hash that is stored packed.").alias(&["hash-max-ziplist-value"]);
     ListMaxListpackSize = row("list-max-listpack-size", integer(i32::MIN as i64, I32), "-2", "Size of a list's nodes: entries if positive, a class of bytes if negative.").alias(&["list-max-ziplist-size"]);
     ListCompressDepth = row("list-compress-depth", integer(0, I32), "0", "Nodes at each end of a list that stay uncompressed; 0 compresses none.");
-    SetMaxIntsetEntries = row("set-max-intset-entries", size(0, I64), "512", "Most members of a set of integers that is stored packed.");
-    SetMaxListpackEntries = row("set-max-listpack-entries", size(0, I64), "128", "Most members of a set that is stored packed.");
-    SetMaxListpackValue = row("set-max-listpack-value", size(0, I64), "64", "Longest member of a set that is stored packed.");
+    SetMaxIntsetEntries = row("set-max-intset-entries", size(0, I64), "512", "Most members of a set of integers that OBJECT ENCODING calls `intset`.").live();
+    SetMaxListpackEntries = row("set-max-listpack-entries", size(0, I64), "128", "Most members of a set that OBJECT ENCODING calls `listpack`.").live();
+    SetMaxListpackValue = row("set-max-listpack-value", size(0, I64), "64", "Longest member of a set that OBJECT ENCODING calls `listpack`.").live();
     ZsetMaxListpackEntries = row("zset-max-listpack-entries", size(0, I64), "128", "Most members of a sorted set that OBJECT ENCODING calls `listpack`.").alias(&["zset-max-ziplist-entries"]).live();
     ZsetMaxListpackValue = row("zset-max-listpack-value", bytes(0, I64), "64", "Longest member of a sorted set that OBJECT ENCODING calls `listpack`.").alias(&["zset-max-ziplist-value"]).live();
     HllSparseMaxBytes = row("hll-sparse-max-bytes", bytes(0, I64), "3000", "Bytes up to which a HyperLogLog stays in its sparse form.");

@@ -202,7 +202,7 @@ impl<'k> Unit<'k> {
             statistics.keyspace_hits.add(hits);
             statistics.keyspace_misses.add(misses);
         }
-        if self.log.touched == 0 && self.log.effects.is_empty() {
+        if self.log.touched == 0 && self.log.effects.is_empty() && self.log.changes.is_empty() {
             return;
         }
         statistics
@@ -643,6 +643,12 @@ impl<'k> Unit<'k> {
     /// Counts changes that belong to no single key.
     pub fn touched_many(&mut self, changes: usize) {
         self.log.touched += changes as i64;
+    }
+
+    /// Whether anybody listens to the journal: effects that are costly to make can be left out otherwise.
+    #[must_use]
+    pub fn is_recorded(&self) -> bool {
+        self.listeners.contains(Listeners::JOURNAL)
     }
 
     /// Records what the unit did, in its deterministic form, if anybody listens to the journal.
