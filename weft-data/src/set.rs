@@ -184,10 +184,7 @@ pub struct Set(Form);
 #[derive(Clone, Debug)]
 enum Form {
     Flat(Arc<Vec<u8>>),
-    Table {
-        members: Members,
-        called: Encoding,
-    },
+    Table { members: Members, called: Encoding },
 }
 
 impl Default for Set {
