@@ -243,7 +243,8 @@ impl<'a> SortedSetRef<'a> {
         self.each(0..self.len(), false, |member, score| {
             hasher.write_usize(member.len());
             hasher.write(member);
-            hasher.write_u64(score.to_bits());
+            // Zeroes are equal, and whether one has kept its sign depends on what the form was called once.
+            hasher.write_u64((score + 0.0).to_bits());
         });
     }
 }

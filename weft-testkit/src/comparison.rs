@@ -224,6 +224,9 @@ fn scan(
                 return Ok(Err("the iteration does not end".to_owned()));
             }
         }
+        if is_named(request, b"ZSCAN") {
+            elements.iter_mut().skip(1).step_by(2).for_each(read_score);
+        }
         // An iteration may yield an element twice.
         let mut groups = sorted(&elements, width);
         groups.dedup();
@@ -234,6 +237,23 @@ fn scan(
         !from_start || found[0] == found[1],
         "the iterations yield different sets",
     ))
+}
+
+fn is_named(request: &[Vec<u8>], name: &[u8]) -> bool {
+    request
+        .first()
+        .is_some_and(|word| word.eq_ignore_ascii_case(name))
+}
+
+/// Writes the text of a score in one and the same way: the reference has two of them here (D-17).
+fn read_score(score: &mut Wire) {
+    if let Wire::Bulk(text) = score
+        && let Some(number) = std::str::from_utf8(text)
+            .ok()
+            .and_then(|text| text.parse::<f64>().ok())
+    {
+        *text = format!("{number:e}").into_bytes();
+    }
 }
 
 fn batch(reply: &Wire) -> Option<(Vec<u8>, Vec<Wire>)> {

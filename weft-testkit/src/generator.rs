@@ -10,6 +10,8 @@ use crate::rules::{asks, rule};
 
 /// The keys of a run.
 pub const KEYS: &[&str] = &["k1", "k2", "k3", "k4", "k5", "k6"];
+/// Keys of sorted sets whose scores are all equal, for commands that ask for a range of members: of others it is undefined.
+const LEVEL_KEYS: &[&str] = &["l1", "l2"];
 const ODD_KEYS: &[&[u8]] = &[b"", b"nokey", b"\x00\xff\r\n", b"k[1]"];
 
 const STRINGS: &[&[u8]] = &[
@@ -155,6 +157,15 @@ const ODD_DOUBLES: &[&str] = &[
     "", "nan", "abc", " 1", "1 ", "1,5", "0x1p3", "infinity", "1e", ".", "1.5.5", "+1.5", ".5",
     "5.",
 ];
+/// Ends of ranges of scores and of members.
+const SCORE_ENDS: &[&str] = &[
+    "-inf", "+inf", "inf", "(-inf", "0", "(0", "1", "(1", "5", "(100", "-3.5", "1e3", "(", "300",
+];
+const ODD_SCORE_ENDS: &[&str] = &["", "nan", "(nan", "[1", "1e400", " 1", "0x1", "a", "-"];
+const MEMBER_ENDS: &[&str] = &[
+    "-", "+", "-", "+", "[a", "(a", "[m1", "(m2", "[m250", "(m99", "[", "(", "[zz", "[abc", "(5",
+];
+const ODD_MEMBER_ENDS: &[&str] = &["", "a", "-a", "+a", "0", "inf"];
 const PATTERNS: &[&str] = &[
     "*", "k*", "k?", "k[1-3]", "k[^1]", "\\k1", "", "**", "?", "[", "nokey", "K1", "*1",
 ];
@@ -217,6 +228,19 @@ pub struct Generator {
     short_ttl: bool,
     past_time: bool,
     bits: bool,
+    ends: Ends,
+    /// All scores are equal, and keys are those of sorted sets of that kind.
+    level: bool,
+    /// How many keys the last argument that counts them stands for.
+    keys_counted: usize,
+}
+
+/// What the ends of a request's ranges are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Ends {
+    Ranks,
+    Scores,
+    Members,
 }
 
 impl Generator {
@@ -237,6 +261,9 @@ impl Generator {
             short_ttl: false,
             past_time: false,
             bits: false,
+            ends: Ends::Ranks,
+            level: false,
+            keys_counted: 1,
         }
     }
 
@@ -260,6 +287,15 @@ impl Generator {
         self.short_ttl = false;
         self.past_time = false;
         self.bits = row.family == "bitmap";
+        self.ends = match row.name().as_str() {
+            "zrange" | "zrangestore" => {
+                [Ends::Ranks, Ends::Scores, Ends::Members][self.random.usize(..3)]
+            }
+            name if name.contains("bylex") || name == "zlexcount" => Ends::Members,
+            _ => Ends::Scores,
+        };
+        self.level = row.family == "sorted-set"
+            && (self.ends == Ends::Members || (row.name() == "zadd" && self.one_in(4)));
         let mut request: Vec<Vec<u8>> = row
             .words
             .iter()
@@ -273,7 +309,7 @@ impl Generator {
             request.extend(inner.words.iter().map(|word| word.clone().into_bytes()));
             self.arguments(&inner.arguments, &mut request, true);
         }
-        let bent = self.one_in(6);
+        let bent = self.one_in(6) && !self.level;
         if bent {
             for _ in 0..=self.random.usize(..2) {
                 self.bend(row, &mut request);
@@ -282,6 +318,9 @@ impl Generator {
         request.truncate(ARGUMENTS_MAX);
         if has_expiry(&row.arguments) && bent {
             self.keep_expiry_clear(row.words.len(), &mut request);
+        }
+        if row.name() == "lset" {
+            keep_index_short(&mut request);
         }
         if self.one_in(12) {
             let index = if self.one_in(2) {
@@ -315,8 +354,20 @@ impl Generator {
             .rposition(|argument| !argument.optional)
             .map_or(0, |index| index + 1);
         let (fixed, options) = arguments.split_at(fixed);
+        let mut number = None;
         for argument in fixed {
+            let start = out.len();
             self.argument(argument, out);
+            if argument.name == "numkeys" {
+                number = Some(start);
+            } else if argument.kind == ArgumentKind::Key
+                && argument.multiple
+                && let Some(number) = number.take()
+                && !self.one_in(12)
+            {
+                self.keys_counted = out.len() - start;
+                out[number] = self.keys_counted.to_string().into_bytes();
+            }
         }
         let mut parts = Vec::new();
         for option in options {
@@ -337,6 +388,10 @@ impl Generator {
         let times = if argument.multiple && argument.name == "member" && self.one_in(5) {
             // Enough for collections to grow out of their small forms.
             1 + self.random.usize(..ARGUMENTS_MAX)
+        } else if argument.multiple && argument.name == "data" && self.one_in(4) {
+            1 + self.random.usize(..ARGUMENTS_MAX / 2)
+        } else if argument.name == "weight" && !self.one_in(12) {
+            self.keys_counted
         } else if argument.multiple {
             1 + self.random.usize(..3)
         } else {
@@ -383,6 +438,19 @@ impl Generator {
             return self.expiry(argument);
         }
         match argument.kind {
+            ArgumentKind::Double if argument.name == "score" && self.level => b"0".to_vec(),
+            ArgumentKind::Double if matches!(argument.name.as_str(), "min" | "max") => {
+                self.pick_text(SCORE_ENDS, ODD_SCORE_ENDS)
+            }
+            ArgumentKind::String
+                if matches!(argument.name.as_str(), "min" | "max" | "start" | "stop") =>
+            {
+                match self.ends {
+                    Ends::Ranks => self.pick_text(INTEGERS, ODD_INTEGERS),
+                    Ends::Scores => self.pick_text(SCORE_ENDS, ODD_SCORE_ENDS),
+                    Ends::Members => self.pick_text(MEMBER_ENDS, ODD_MEMBER_ENDS),
+                }
+            }
             ArgumentKind::Key => self.key(),
             ArgumentKind::Integer => match argument.name.as_str() {
                 "offset" if self.bits => self.pick_text(BIT_OFFSETS, ODD_INTEGERS),
@@ -411,7 +479,11 @@ impl Generator {
     }
 
     fn key(&mut self) -> Vec<u8> {
-        if self.one_in(25) {
+        if self.level {
+            LEVEL_KEYS[self.random.usize(..LEVEL_KEYS.len())]
+                .as_bytes()
+                .to_vec()
+        } else if self.one_in(25) {
             ODD_KEYS[self.random.usize(..ODD_KEYS.len())].to_vec()
         } else {
             KEYS[self.random.usize(..KEYS.len())].as_bytes().to_vec()
@@ -558,6 +630,18 @@ impl Generator {
 
     fn one_in(&mut self, count: usize) -> bool {
         self.random.usize(..count) == 0
+    }
+}
+
+/// The reference drops the upper bits of LSET's index, so that the data would differ from then on.
+fn keep_index_short(request: &mut [Vec<u8>]) {
+    if let Some(index) = request.get_mut(2)
+        && let Ok(text) = std::str::from_utf8(index)
+        && text
+            .parse::<i64>()
+            .is_ok_and(|number| i32::try_from(number).is_err())
+    {
+        *index = b"1000".to_vec();
     }
 }
 

@@ -249,25 +249,24 @@ impl Terms {
 
 fn zadd(cx: &mut Context<'_, '_>) -> Result<(), CommandError> {
     let (terms, first) = Terms::parse(cx.args);
-    let given = cx.args.len() - first;
-    if given == 0 || !given.is_multiple_of(2) {
-        return Err(CommandError::Syntax);
-    }
-    terms.check(given / 2)?;
     add(cx, terms, first)
 }
 
+/// In the place of the increment a word that ZADD knows is one here, too: what is missing then is a syntax error.
 fn zincrby(cx: &mut Context<'_, '_>) -> Result<(), CommandError> {
-    let terms = Terms {
-        increment: true,
-        ..Terms::default()
-    };
-    add(cx, terms, 2)
+    let (mut terms, first) = Terms::parse(cx.args);
+    terms.increment = true;
+    add(cx, terms, first)
 }
 
 /// Adds the members from argument `first` on, each behind its score.
 fn add(cx: &mut Context<'_, '_>, terms: Terms, first: usize) -> Result<(), CommandError> {
     let (args, key) = (cx.args, cx.keys[0]);
+    let given = args.len() - first;
+    if given == 0 || !given.is_multiple_of(2) {
+        return Err(CommandError::Syntax);
+    }
+    terms.check(given / 2)?;
     // All scores are read before anything is changed.
     let scores: Result<SmallVec<[f64; 8]>, _> = (first..args.len())
         .step_by(2)

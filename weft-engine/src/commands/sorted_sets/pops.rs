@@ -66,7 +66,7 @@ const POP: CommandRow = CommandRow {
     keys: &[KeySpec::one(1, TAKEN)],
     group: "sorted-set",
     since: "5.0.0",
-    complexity: "O(M*log(N)) for M members taken out",
+    complexity: "O(log(N)*M) for M members taken out",
     arguments: &[
         Argument::key("key", 0),
         Argument::integer("count").optional(),
