@@ -146,7 +146,7 @@ fn changes_are_told_in_the_words_of_notifications() {
         ("ZDIFFSTORE d 2 z z", &["del"]),
         ("ZREMRANGEBYRANK u 0 0", &["zremrangebyrank"]),
         ("ZREMRANGEBYRANK u 0 -1", &["zremrangebyrank", "del"]),
-        ("ZREMRANGEBYSCORE i -inf 1", &["zremrangebyscore"]),
+        ("ZREMRANGEBYSCORE i -inf 2", &["zremrangebyscore"]),
         ("ZREMRANGEBYLEX i - +", &["zremrangebylex", "del"]),
         ("ZPOPMIN z", &["zpopmin"]),
         ("ZPOPMIN z 0", &[]),
