@@ -313,6 +313,14 @@ fn what_is_there_all_the_time_is_scanned() {
 }
 
 #[test]
+fn scores_can_be_left_out_of_a_scan() {
+    let mut local = Local::new();
+    ask(&mut local, "ZADD z 1 a 2 b");
+    let expected = "*2\r\n$1\r\n0\r\n*2\r\n$1\r\na\r\n$1\r\nb\r\n";
+    assert_eq!(ask(&mut local, "ZSCAN z 0 COUNT 5 noscores"), expected);
+}
+
+#[test]
 fn every_member_is_as_likely_as_any_other() {
     /// Chi-square with 99 degrees of freedom is larger than this in one case of 1,000.
     const LIMIT: f64 = 148.23;
