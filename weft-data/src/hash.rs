@@ -9,6 +9,7 @@
 mod deadlines;
 mod flat;
 mod keyed;
+mod sample;
 mod walk;
 
 use std::hash::{DefaultHasher, Hasher};
@@ -16,6 +17,7 @@ use std::sync::Arc;
 
 use weft_rope::Rope;
 
+pub use sample::Sample;
 pub use walk::Walk;
 
 use crate::collection::{Collection, CollectionRef, Draft, PACKED_MAX};

@@ -319,6 +319,9 @@ impl Generator {
         if has_expiry(&row.arguments) && bent {
             self.keep_expiry_clear(row.words.len(), &mut request);
         }
+        if row.name() == "lset" {
+            keep_index_short(&mut request);
+        }
         if self.one_in(12) {
             let index = if self.one_in(2) {
                 0
@@ -627,6 +630,18 @@ impl Generator {
 
     fn one_in(&mut self, count: usize) -> bool {
         self.random.usize(..count) == 0
+    }
+}
+
+/// The reference drops the upper bits of LSET's index, so that the data would differ from then on.
+fn keep_index_short(request: &mut [Vec<u8>]) {
+    if let Some(index) = request.get_mut(2)
+        && let Ok(text) = std::str::from_utf8(index)
+        && text
+            .parse::<i64>()
+            .is_ok_and(|number| i32::try_from(number).is_err())
+    {
+        *index = b"1000".to_vec();
     }
 }
 

@@ -568,3 +568,60 @@ fn a_field_of_a_large_hash_takes_little() {
     // 26 bytes of text and flags in 28, and an entry of the table.
     assert!((36.0..41.0).contains(&each), "{each}");
 }
+
+#[test]
+fn samples_are_uniform_and_have_what_was_asked_for() {
+    let mut rng = Rng::with_seed(11);
+    for limits in [
+        REDIS,
+        Limits {
+            entries: 10,
+            value: 64,
+        },
+    ] {
+        let mut kept = hash_of_fields(120, limits);
+        for number in 100..120 {
+            kept.edit(limits, |hash| {
+                hash.set_deadline(format!("{number}").as_bytes(), Some(5))
+            });
+        }
+        let hash = kept.look().expect("it has fields").snapshot();
+        for (count, rounds) in [(1, 30_000), (20, 1_500), (60, 500), (100, 10), (1000, 10)] {
+            let mut times: BTreeMap<Vec<u8>, u32> = BTreeMap::new();
+            for _ in 0..rounds {
+                let mut sample = Sample::different(hash.clone(), count, 10);
+                assert_eq!(sample.left(), count.min(100) as u64);
+                let mut names = std::collections::BTreeSet::new();
+                while sample.left() > 0 {
+                    sample.step(
+                        |bound| rng.u64(..bound),
+                        |field| {
+                            assert!(names.insert(field.name.to_vec()));
+                        },
+                    );
+                }
+                assert_eq!(names.len(), count.min(100));
+                for name in names {
+                    *times.entry(name).or_default() += 1;
+                }
+            }
+            assert_eq!(times.len(), 100);
+            // Fields drawn together are less scattered than fields drawn one by one: the bound holds all the more.
+            let expected = f64::from(rounds) * count.min(100) as f64 / 100.0;
+            let chi_square: f64 = times
+                .values()
+                .map(|&times| (f64::from(times) - expected).powi(2) / expected)
+                .sum();
+            assert!(chi_square < 148.23, "{count}: {chi_square}");
+        }
+        let mut sample = Sample::repeated(hash, 250, 10);
+        let mut given = 0;
+        while sample.left() > 0 {
+            sample.step(
+                |bound| rng.u64(..bound),
+                |field| given += u32::from(field.deadline.is_none()),
+            );
+        }
+        assert_eq!(given, 250);
+    }
+}

@@ -33,6 +33,12 @@ impl Walk {
         self.hash.as_ref()
     }
 
+    /// The snapshot.
+    #[must_use]
+    pub fn into_hash(self) -> Hash {
+        self.hash
+    }
+
     /// Whether all fields have been yielded.
     #[must_use]
     pub const fn is_over(&self) -> bool {

@@ -8,6 +8,7 @@ mod counters;
 mod database;
 mod debug;
 mod expire;
+mod hashes;
 mod info;
 mod introspection;
 mod keys;
@@ -38,6 +39,12 @@ pub const FAMILIES: &[&[CommandRow]] = &[
     counters::ROWS,
     ranges::ROWS,
     lcs::ROWS,
+    hashes::FIELDS,
+    hashes::NUMBERS,
+    hashes::WHOLE,
+    hashes::RANDOM,
+    hashes::DEADLINES,
+    hashes::TIMED,
     sets::MEMBERS,
     sets::RANDOM,
     sets::ALGEBRA,

@@ -213,6 +213,14 @@ impl Settings {
         self.unsigned(ParameterId::ProtoMaxBulkLen)
     }
 
+    /// `hash-max-listpack-entries` and `hash-max-listpack-value`.
+    pub fn hash_limits(&self) -> weft_data::hash::Limits {
+        weft_data::hash::Limits {
+            entries: self.unsigned(ParameterId::HashMaxListpackEntries),
+            value: self.unsigned(ParameterId::HashMaxListpackValue),
+        }
+    }
+
     /// `set-max-intset-entries`, `set-max-listpack-entries` and `set-max-listpack-value`.
     pub fn set_limits(&self) -> weft_data::set::Limits {
         weft_data::set::Limits {

@@ -326,8 +326,8 @@ rows! {
         .moot("data is always freed in the background");
 
     // Values.
-    HashMaxListpackEntries = row("hash-max-listpack-entries", size(0, I64), "512", "Most fields of a hash that is stored packed.").alias(&["hash-max-ziplist-entries"]);
-    HashMaxListpackValue = row("hash-max-listpack-value", bytes(0, I64), "64", "Longest field or value of a hash that is stored packed.").alias(&["hash-max-ziplist-value"]);
+    HashMaxListpackEntries = row("hash-max-listpack-entries", size(0, I64), "512", "Most fields of a hash that is stored packed.").alias(&["hash-max-ziplist-entries"]).live();
+    HashMaxListpackValue = row("hash-max-listpack-value", bytes(0, I64), "64", "Longest field or value of a hash that is stored packed.").alias(&["hash-max-ziplist-value"]).live();
     ListMaxListpackSize = row("list-max-listpack-size", integer(i32::MIN as i64, I32), "-2", "Size of a list's nodes: entries if positive, a class of bytes if negative.").alias(&["list-max-ziplist-size"]);
     ListCompressDepth = row("list-compress-depth", integer(0, I32), "0", "Nodes at each end of a list that stay uncompressed; 0 compresses none.");
     SetMaxIntsetEntries = row("set-max-intset-entries", size(0, I64), "512", "Most members of a set of integers that OBJECT ENCODING calls `intset`.").live();
