@@ -105,10 +105,8 @@ const NOT_ONE: CommandError =
     CommandError::Text("WRONGTYPE Key is not a valid HyperLogLog string value.");
 const CORRUPTED: CommandError = CommandError::Text("INVALIDOBJ Corrupted HLL object detected");
 
-impl From<Corrupted> for CommandError {
-    fn from(_: Corrupted) -> Self {
-        CORRUPTED
-    }
+const fn corrupted(_: Corrupted) -> CommandError {
+    CORRUPTED
 }
 
 /// The bytes of a HyperLogLog and their form.
@@ -150,7 +148,8 @@ fn pfadd(cx: &mut Context<'_, '_>) -> Result<(), CommandError> {
     let raised = match cx.unit.peek_string(key)? {
         None => {
             let mut bytes = hll::empty();
-            let added = hll::with_observations(&bytes, observations, sparse_max)?;
+            let added =
+                hll::with_observations(&bytes, observations, sparse_max).map_err(corrupted)?;
             let raised = added.as_ref().map_or(0, |added| added.raised);
             if let Some(added) = added {
                 bytes = added.bytes;
@@ -169,7 +168,7 @@ fn pfadd(cx: &mut Context<'_, '_>) -> Result<(), CommandError> {
                 }
             }
             (bytes, Encoding::Sparse) => {
-                match hll::with_observations(bytes, observations, sparse_max)? {
+                match hll::with_observations(bytes, observations, sparse_max).map_err(corrupted)? {
                     Some(added) => {
                         store(cx, key, &added.bytes);
                         added.raised
@@ -209,7 +208,7 @@ fn pfcount(cx: &mut Context<'_, '_>) -> Result<(), CommandError> {
     for key in cx.keys {
         if let Some(string) = cx.unit.string(*key)? {
             let (bytes, _) = valid(string)?;
-            hll::merge_into(&mut registers, bytes)?;
+            hll::merge_into(&mut registers, bytes).map_err(corrupted)?;
         }
     }
     cx.reply.integer(hll::count_registers(&registers) as i64);
@@ -229,7 +228,7 @@ fn pfcount_one(cx: &mut Context<'_, '_>, key: Key<'_>) -> Result<(), CommandErro
             count
         }
         None => {
-            let count = hll::count(bytes)?;
+            let count = hll::count(bytes).map_err(corrupted)?;
             let len = bytes.len();
             let (offset, field) = hll::count_field(count);
             overwrite(cx.unit, key, len, offset, &field);
@@ -251,7 +250,7 @@ fn pfmerge(cx: &mut Context<'_, '_>) -> Result<(), CommandError> {
         if let Some(string) = cx.unit.string(*key)? {
             let (bytes, encoding) = valid(string)?;
             any_dense |= encoding == Encoding::Dense;
-            hll::merge_into(&mut registers, bytes)?;
+            hll::merge_into(&mut registers, bytes).map_err(corrupted)?;
         }
     }
     let sparse_max = cx.worker.settings().hll_sparse_max_bytes();
@@ -260,9 +259,9 @@ fn pfmerge(cx: &mut Context<'_, '_>) -> Result<(), CommandError> {
         None => hll::empty(),
     };
     if any_dense {
-        hll::make_dense(&mut bytes)?;
+        hll::make_dense(&mut bytes).map_err(corrupted)?;
     }
-    hll::raise_all(&mut bytes, &registers, sparse_max)?;
+    hll::raise_all(&mut bytes, &registers, sparse_max).map_err(corrupted)?;
     store(cx, key, &bytes);
     changed(cx, key, 1);
     cx.reply.ok();
@@ -279,7 +278,7 @@ fn pfdebug(cx: &mut Context<'_, '_>) -> Result<(), CommandError> {
     };
     let (bytes, encoding) = valid(string)?;
     if is(word, "GETREG") {
-        let registers = hll::registers(bytes)?;
+        let registers = hll::registers(bytes).map_err(corrupted)?;
         densify(cx, key)?;
         cx.reply.array(registers.len());
         for rank in registers.iter() {
@@ -330,7 +329,7 @@ fn densify(cx: &mut Context<'_, '_>, key: Key<'_>) -> Result<bool, CommandError>
         return Ok(false);
     }
     let mut bytes = bytes.to_vec();
-    hll::make_dense(&mut bytes)?;
+    hll::make_dense(&mut bytes).map_err(corrupted)?;
     store(cx, key, &bytes);
     cx.unit.touched(key, EventClass::Silent, "pfdebug");
     cx.unit.effect(&[b"PFDEBUG", b"TODENSE", key.name]);
