@@ -188,18 +188,19 @@ pub struct Added {
     pub bytes: Vec<u8>,
     /// How many registers were raised, one as often as it was.
     pub raised: usize,
+    /// The registers ended before one that was looked for, or were not whole when the value had to become dense. What came before
+    /// is added, and nothing else.
+    pub damaged: bool,
 }
 
-/// The value with all observations added, if that changes anything. It becomes dense when it would grow beyond `sparse_max` bytes
-/// and a header, or when a rank is too high for the sparse form.
-///
-/// # Errors
-/// If the registers end before the one that is looked for, or are not whole when it has to become dense.
+/// The value with all observations added; none if that changes nothing. It becomes dense when it would grow beyond `sparse_max`
+/// bytes and a header, or when a rank is too high for the sparse form.
+#[must_use]
 pub fn with_observations(
     bytes: &[u8],
     observations: impl IntoIterator<Item = Observation>,
     sparse_max: usize,
-) -> Result<Option<Added>, Corrupted> {
+) -> Option<Added> {
     let mut changed: Option<Added> = None;
     for observation in observations {
         let now = changed.as_ref().map_or(bytes, |added| &added.bytes);
@@ -207,29 +208,35 @@ pub fn with_observations(
             if !raises_dense(now, observation) {
                 continue;
             }
-            None
+            Ok(None)
         } else {
-            let found = sparse::seek(now, sparse::Cursor::START, observation)?;
-            if found.rank >= observation.rank {
-                continue;
+            match sparse::seek(now, sparse::Cursor::START, observation) {
+                Ok(found) if found.rank >= observation.rank => continue,
+                found => found.map(Some),
             }
-            Some(found)
         };
         let added = changed.get_or_insert_with(|| Added {
             bytes: bytes.to_vec(),
             raised: 0,
+            damaged: false,
         });
-        added.raised += 1;
-        match found {
-            Some(found) => {
-                raise_sparse(&mut added.bytes, found, observation, sparse_max)?;
+        let done = match found {
+            Ok(Some(found)) => {
+                raise_sparse(&mut added.bytes, found, observation, sparse_max).map(|_| ())
             }
-            None => {
+            Ok(None) => {
                 raise_dense(&mut added.bytes, observation);
+                Ok(())
             }
+            Err(Corrupted) => Err(Corrupted),
+        };
+        if done.is_err() {
+            added.damaged = true;
+            break;
         }
+        added.raised += 1;
     }
-    Ok(changed)
+    changed
 }
 
 /// Raises a register of a sparse value, which may become dense by that. From where to look for a register that follows.

@@ -90,7 +90,7 @@ impl SelfTest {
         raise_dense(&mut self.dense, observation);
         if self.element <= SPARSE_ELEMENTS {
             let added = with_observations(&self.sparse, [observation], usize::MAX);
-            if let Some(added) = added.map_err(|error| error.to_string())? {
+            if let Some(added) = added {
                 self.sparse = added.bytes;
             }
         }

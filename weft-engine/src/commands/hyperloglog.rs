@@ -1,7 +1,11 @@
 //! HyperLogLogs: strings that estimate how many different elements were added.
 
+use std::borrow::Cow;
+
 use smallvec::SmallVec;
-use weft_data::hyperloglog::{self as hll, Corrupted, Encoding, Observation, SelfTest, observe};
+use weft_data::hyperloglog::{
+    self as hll, Added, Corrupted, Encoding, Observation, SelfTest, observe,
+};
 use weft_keyspace::{DeadlineChange, NewValue, StringRef};
 use weft_resp::Writer;
 
@@ -109,21 +113,20 @@ const fn corrupted(_: Corrupted) -> CommandError {
     CORRUPTED
 }
 
-/// The bytes of a HyperLogLog and their form.
-fn valid(value: StringRef<'_>) -> Result<(&[u8], Encoding), CommandError> {
-    let bytes = match value {
+/// More than a HyperLogLog can have that is whole: two bytes for every register.
+const BYTES_MAX: usize = hll::HEADER_BYTES + 2 * hll::REGISTERS + 1;
+
+/// The bytes of a HyperLogLog and their form. Of what is too long to be whole only the beginning, which is as good to see that.
+fn valid(value: StringRef<'_>) -> Result<(Cow<'_, [u8]>, Encoding), CommandError> {
+    let bytes: Cow<'_, [u8]> = match value {
         StringRef::Int(_) => return Err(NOT_ONE),
-        StringRef::Bytes(bytes) => bytes,
+        StringRef::Bytes(bytes) => bytes.into(),
         StringRef::Rope(rope) => match rope.as_contiguous() {
-            Some(bytes) => bytes,
-            // A chunk has room for any that is whole.
-            None if hll::encoding(&rope.copy_range(..hll::HEADER_BYTES)).is_some() => {
-                return Err(CORRUPTED);
-            }
-            None => return Err(NOT_ONE),
+            Some(bytes) => bytes.into(),
+            None => rope.copy_range(..BYTES_MAX).into(),
         },
     };
-    let encoding = hll::encoding(bytes).ok_or(NOT_ONE)?;
+    let encoding = hll::encoding(&bytes).ok_or(NOT_ONE)?;
     Ok((bytes, encoding))
 }
 
@@ -148,8 +151,7 @@ fn pfadd(cx: &mut Context<'_, '_>) -> Result<(), CommandError> {
     let raised = match cx.unit.peek_string(key)? {
         None => {
             let mut bytes = hll::empty();
-            let added =
-                hll::with_observations(&bytes, observations, sparse_max).map_err(corrupted)?;
+            let added = hll::with_observations(&bytes, observations, sparse_max);
             let raised = added.as_ref().map_or(0, |added| added.raised);
             if let Some(added) = added {
                 bytes = added.bytes;
@@ -160,22 +162,17 @@ fn pfadd(cx: &mut Context<'_, '_>) -> Result<(), CommandError> {
         }
         Some(string) => match valid(string)? {
             (bytes, Encoding::Dense) => {
-                let news = |observation: &Observation| hll::raises_dense(bytes, *observation);
+                let news = |observation: &Observation| hll::raises_dense(&bytes, *observation);
                 if observations.iter().any(news) {
                     raise_in_place(cx, key, &observations)
                 } else {
                     0
                 }
             }
-            (bytes, Encoding::Sparse) => {
-                match hll::with_observations(bytes, observations, sparse_max).map_err(corrupted)? {
-                    Some(added) => {
-                        store(cx, key, &added.bytes);
-                        added.raised
-                    }
-                    None => 0,
-                }
-            }
+            (bytes, Encoding::Sparse) => match added(string, &bytes, &observations, sparse_max) {
+                Some(added) => store_added(cx, key, &added)?,
+                None => 0,
+            },
         },
     };
     if raised > 0 {
@@ -185,6 +182,43 @@ fn pfadd(cx: &mut Context<'_, '_>) -> Result<(), CommandError> {
     }
     cx.reply.integer(i64::from(raised > 0));
     Ok(())
+}
+
+fn added(
+    string: StringRef<'_>,
+    bytes: &[u8],
+    observations: &[Observation],
+    sparse_max: usize,
+) -> Option<Added> {
+    let observations = || observations.iter().copied();
+    let added = hll::with_observations(bytes, observations(), sparse_max)?;
+    match string {
+        StringRef::Rope(rope) if rope.len() > bytes.len() => {
+            hll::with_observations(&rope.to_vec(), observations(), sparse_max)
+        }
+        _ => Some(added),
+    }
+}
+
+/// Stores what observations have made of a sparse value; how many registers were raised.
+fn store_added(
+    cx: &mut Context<'_, '_>,
+    key: Key<'_>,
+    added: &Added,
+) -> Result<usize, CommandError> {
+    if added.raised > 0 {
+        store(cx, key, &added.bytes);
+    }
+    if !added.damaged {
+        return Ok(added.raised);
+    }
+    if added.raised > 0 {
+        // As in Redis, elements before the damage are added although the reply is an error.
+        cx.unit.touched_too(key, EventClass::Silent, "pfadd");
+        let args = cx.args;
+        cx.unit.effect_with(|| effect_arguments(args));
+    }
+    Err(CORRUPTED)
 }
 
 /// Raises registers of a dense value, which is too long to lie in its entry; how many.
@@ -208,7 +242,7 @@ fn pfcount(cx: &mut Context<'_, '_>) -> Result<(), CommandError> {
     for key in cx.keys {
         if let Some(string) = cx.unit.string(*key)? {
             let (bytes, _) = valid(string)?;
-            hll::merge_into(&mut registers, bytes).map_err(corrupted)?;
+            hll::merge_into(&mut registers, &bytes).map_err(corrupted)?;
         }
     }
     cx.reply.integer(hll::count_registers(&registers) as i64);
@@ -222,13 +256,13 @@ fn pfcount_one(cx: &mut Context<'_, '_>, key: Key<'_>) -> Result<(), CommandErro
         return Ok(());
     };
     let (bytes, _) = valid(string)?;
-    let count = match hll::cached_count(bytes) {
+    let count = match hll::cached_count(&bytes) {
         Some(count) => {
             keep_raw(cx.unit, key);
             count
         }
         None => {
-            let count = hll::count(bytes).map_err(corrupted)?;
+            let count = hll::count(&bytes).map_err(corrupted)?;
             let len = bytes.len();
             let (offset, field) = hll::count_field(count);
             overwrite(cx.unit, key, len, offset, &field);
@@ -250,12 +284,12 @@ fn pfmerge(cx: &mut Context<'_, '_>) -> Result<(), CommandError> {
         if let Some(string) = cx.unit.string(*key)? {
             let (bytes, encoding) = valid(string)?;
             any_dense |= encoding == Encoding::Dense;
-            hll::merge_into(&mut registers, bytes).map_err(corrupted)?;
+            hll::merge_into(&mut registers, &bytes).map_err(corrupted)?;
         }
     }
     let sparse_max = cx.worker.settings().hll_sparse_max_bytes();
     let mut bytes = match cx.unit.peek_string(key)? {
-        Some(string) => valid(string)?.0.to_vec(),
+        Some(string) => valid(string)?.0.into_owned(),
         None => hll::empty(),
     };
     if any_dense {
@@ -278,14 +312,14 @@ fn pfdebug(cx: &mut Context<'_, '_>) -> Result<(), CommandError> {
     };
     let (bytes, encoding) = valid(string)?;
     if is(word, "GETREG") {
-        let registers = hll::registers(bytes).map_err(corrupted)?;
+        let registers = hll::registers(&bytes).map_err(corrupted)?;
         densify(cx, key)?;
         cx.reply.array(registers.len());
         for rank in registers.iter() {
             cx.reply.integer(i64::from(*rank));
         }
     } else if is(word, "DECODE") {
-        let runs = hll::runs(bytes).ok_or(CommandError::Text("ERR HLL encoding is not sparse"))?;
+        let runs = hll::runs(&bytes).ok_or(CommandError::Text("ERR HLL encoding is not sparse"))?;
         cx.reply.bulk(runs.as_bytes());
     } else if is(word, "ENCODING") {
         cx.reply.simple(match encoding {
@@ -328,7 +362,7 @@ fn densify(cx: &mut Context<'_, '_>, key: Key<'_>) -> Result<bool, CommandError>
     if encoding == Encoding::Dense {
         return Ok(false);
     }
-    let mut bytes = bytes.to_vec();
+    let mut bytes = bytes.into_owned();
     hll::make_dense(&mut bytes).map_err(corrupted)?;
     store(cx, key, &bytes);
     cx.unit.touched(key, EventClass::Silent, "pfdebug");
