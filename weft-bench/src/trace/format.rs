@@ -1,8 +1,7 @@
 //! The file of a trace.
 //!
-//! Owns its bytes: [`Writer`] makes them, [`Trace`] takes them apart. Invariants: a trace from anywhere can be opened, nothing
-//! is allocated that its size does not bound, and what is cut off at its end costs only that; requests are in the order in
-//! which they were recorded.
+//! [`Writer`] makes it, [`Trace`] takes it apart. Invariants: a trace from anywhere can be opened, its size bounds what is
+//! allocated, and what is cut off at its end costs only that; requests are in the order in which they were recorded.
 //!
 //! ```text
 //!  "WEFTTRC" VERSION(1)                                                  then records, each with a tag:
