@@ -310,8 +310,7 @@ mod tests {
         assert_eq!(by(&busy), BoundBy::Step("write", 3.0 / 4.875));
         busy.iter_mut().for_each(|sample| sample.steps_us = None);
         assert_eq!(by(&busy), BoundBy::System);
-        busy.iter_mut()
-            .for_each(|sample| sample.kernel_share = 0.3);
+        busy.iter_mut().for_each(|sample| sample.kernel_share = 0.3);
         assert_eq!(by(&busy), BoundBy::Server);
         assert_eq!(bound(&[]), None);
     }

@@ -3,7 +3,6 @@
 //! It holds one lock while it answers, as a server with one executing thread does; `SLEEP MS` holds it for a known time.
 //! INFO tells a version, the process, processor time, and the five steps, which grow by known amounts with every request.
 
-use std::fmt::Write as _;
 use std::fs::OpenOptions;
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -103,17 +102,23 @@ fn answer(words: &[Vec<u8>], count: u64) -> Vec<u8> {
         b"FAIL" => b"-ERR it fails\r\n".to_vec(),
         b"SHUTDOWN" => std::process::exit(0),
         b"INFO" => {
-            let mut text = format!("weft_version:9.9\r\nprocess_id:{}\r\n", std::process::id());
-            let _ = write!(text, "used_cpu_user:1.0\r\nused_cpu_sys:1.0\r\n");
-            let steps = [
-                ("read", 1),
-                ("parse", 0),
-                ("execute", 2),
-                ("encode", 0),
-                ("write", 4),
-            ];
-            let steps = steps.map(|(step, us)| format!("{step}_us={}", us * count));
-            let _ = write!(text, "weft_worker_0:busy_percent=1,{}\r\n", steps.join(","));
+            let text = match &words[1][..] {
+                b"server" => {
+                    format!("weft_version:9.9\r\nprocess_id:{}\r\n", std::process::id())
+                }
+                b"cpu" => "used_cpu_user:1.0\r\nused_cpu_sys:1.0\r\n".to_owned(),
+                _ => {
+                    let steps = [
+                        ("read", 1),
+                        ("parse", 0),
+                        ("execute", 2),
+                        ("encode", 0),
+                        ("write", 4),
+                    ];
+                    let steps = steps.map(|(step, us)| format!("{step}_us={}", us * count));
+                    format!("weft_worker_0:busy_percent=1,{}\r\n", steps.join(","))
+                }
+            };
             format!("${}\r\n{text}\r\n", text.len()).into_bytes()
         }
         _ => b"+OK\r\n".to_vec(),
