@@ -8,6 +8,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
+use crate::native::Report;
 use crate::sweep::{FIGURES, Results};
 
 /// A series.
@@ -83,8 +84,61 @@ pub fn of_files<P: AsRef<Path>>(files: &[P]) -> Result<Vec<Series>, String> {
     Ok(all)
 }
 
+/// The version of a native run's report that is read.
+const REPORT_VERSION: u32 = 1;
+
 fn of_value(value: &Value) -> Result<Vec<Series>, String> {
-    Ok(of_sweep(&Results::from_json(value)?))
+    if value.get("workload").is_none() {
+        return Ok(of_sweep(&Results::from_json(value)?));
+    }
+    let report: Report = serde_json::from_value(value.clone())
+        .map_err(|error| format!("it is no report of a native run: {error}"))?;
+    match report.version {
+        REPORT_VERSION => Ok(vec![of_report(&report)]),
+        other => Err(format!(
+            "it is of version {other}, this program reads version {REPORT_VERSION}"
+        )),
+    }
+}
+
+/// A native run is a load of its own, with one round.
+fn of_report(report: &Report) -> Series {
+    let workload = &report.workload;
+    let cell = format!(
+        "{}; {}, {} connections, pipeline {}",
+        workload.commands.join(", "),
+        workload.pace,
+        workload.connections,
+        workload.pipeline
+    );
+    let server = report.server.as_ref();
+    let value = |name: &str| match name {
+        "rate" => Some(report.rate.achieved),
+        "p50_us" => Some(report.latency.p50_us),
+        "p99_us" => Some(report.latency.p99_us),
+        "p999_us" => Some(report.latency.p99_9_us),
+        "failure_rate" => Some(report.failures.share),
+        "cpu_us_per_op" => server.map(|server| server.cpu_us_per_request),
+        "cores" => server.map(|server| server.processors),
+        "client_cpu_us_per_op" => Some(report.client.cpu_us_per_request),
+        _ => None,
+    };
+    let figures = FIGURES.iter().filter_map(|figure| {
+        Some(Rounds {
+            name: figure.name.to_owned(),
+            title: figure.title.to_owned(),
+            more_is_better: figure.more_is_better,
+            values: vec![(0, value(figure.name)?)],
+        })
+    });
+    Series {
+        place: Place {
+            cell,
+            server: None,
+            threads: None,
+        },
+        figures: figures.collect(),
+    }
 }
 
 fn of_sweep(results: &Results) -> Vec<Series> {

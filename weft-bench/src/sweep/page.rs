@@ -54,6 +54,7 @@ pub fn html(results: &Results) -> String {
         date(results.unix_seconds),
         circumstances(results)
     );
+    summary(results, &mut page);
     for (place, cell) in results.cells.iter().enumerate() {
         let _ = write!(page, "<section><h2>{}</h2>", escaped(cell));
         page.push_str("<div class=\"plots\">");
@@ -111,6 +112,42 @@ fn circumstances(results: &Results) -> String {
     );
     list.push_str("</dl>");
     list
+}
+
+/// The best setting of every server under every load, if there is more than one load.
+fn summary(results: &Results, page: &mut String) {
+    if results.cells.len() < 2 {
+        return;
+    }
+    page.push_str(
+        "<section><h2>The best settings</h2><div class=\"scroll\"><table><thead><tr><th scope=\"col\">load</th>\
+         <th scope=\"col\">server</th><th scope=\"col\">threads</th><th scope=\"col\">rate/s</th>\
+         <th scope=\"col\">p99 us</th><th scope=\"col\">CPU us/op</th><th scope=\"col\">bound by</th></tr></thead><tbody>",
+    );
+    for (cell, name) in results.cells.iter().enumerate() {
+        for (server, facts) in results.servers.iter().enumerate() {
+            let chosen = match results.sweet_spot(server, cell) {
+                Some((_, chosen)) => Some(chosen),
+                None => results.of(server, cell).first().copied(),
+            };
+            let Some(series) = chosen.filter(|series| !series.samples.is_empty()) else {
+                continue;
+            };
+            let bound = series.bound().map_or("-".to_owned(), |it| it.by.short());
+            let _ = write!(
+                page,
+                "<tr><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td></tr>",
+                escaped(name),
+                escaped(&facts.name),
+                escaped(&series.threads),
+                figure(median_of(&series.samples, |sample| sample.rate)),
+                figure(median_of(&series.samples, |sample| sample.p99_us)),
+                figure(median_of(&series.samples, |sample| sample.server.cpu_us)),
+                escaped(&bound)
+            );
+        }
+    }
+    page.push_str("</tbody></table></div></section>");
 }
 
 fn plots(results: &Results, cell: usize) -> [Plot; 3] {
@@ -204,6 +241,9 @@ fn table(results: &Results, cell: usize, page: &mut String) {
     page.push_str("<div class=\"scroll\"><table><thead><tr><th scope=\"col\">server</th><th scope=\"col\">threads</th>");
     for column in &FIGURES {
         let _ = write!(page, "<th scope=\"col\">{}</th>", escaped(column.title));
+        if column.name == "rate" {
+            page.push_str("<th scope=\"col\">&#177;</th>");
+        }
     }
     page.push_str("<th scope=\"col\">bound by</th></tr></thead><tbody>");
     for (server, facts) in results.servers.iter().enumerate() {
@@ -232,6 +272,10 @@ fn table(results: &Results, cell: usize, page: &mut String) {
                     _ => figure(median),
                 };
                 let _ = write!(page, "<td>{text}</td>");
+                if column.name == "rate" {
+                    let reach = series.rate().map(|rate| rate.high - rate.mean);
+                    let _ = write!(page, "<td>{}</td>", reach.map_or("-".to_owned(), figure));
+                }
             }
             let bound = series.bound().map_or("-".to_owned(), |it| it.by.short());
             let _ = write!(page, "<td>{}</td></tr>", escaped(&bound));
@@ -299,7 +343,7 @@ mod tests {
         assert_eq!((open.len(), rest), (0, "\n"));
         for (place, _) in page.match_indices('&') {
             let entity = &page[place..page.len().min(place + 6)];
-            let known = ["&lt;", "&gt;", "&amp;", "&quot;"];
+            let known = ["&lt;", "&gt;", "&amp;", "&quot;", "&#177;"];
             assert!(known.iter().any(|it| entity.starts_with(it)), "{entity}");
         }
     }

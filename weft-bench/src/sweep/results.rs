@@ -215,7 +215,7 @@ impl Results {
     /// Why it cannot be read, as a clause.
     pub fn from_json(value: &Value) -> Result<Results, String> {
         if value.get("format").and_then(Value::as_str) != Some(FORMAT) {
-            return Err("it is no result of weft-bench sweep".to_owned());
+            return Err("it is no result of weft-bench sweep or run".to_owned());
         }
         match value.get("version").and_then(Value::as_u64) {
             Some(VERSION) => {}
@@ -371,7 +371,10 @@ pub(super) mod tests {
     #[test]
     fn other_files_are_refused() {
         let refused = |value: Value| Results::from_json(&value).unwrap_err();
-        assert_eq!(refused(json!([])), "it is no result of weft-bench sweep");
+        assert_eq!(
+            refused(json!([])),
+            "it is no result of weft-bench sweep or run"
+        );
         let mut value = results().to_json();
         value["version"] = json!(2);
         assert_eq!(

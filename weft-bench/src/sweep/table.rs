@@ -124,7 +124,10 @@ fn steps(series: &Series) -> Option<String> {
     let steps: Vec<String> = steps
         .map(|(step, us)| format!("{step} {}", figure(us)))
         .collect();
-    Some(format!("us/op by step: {}", steps.join(", ")))
+    Some(format!(
+        "us/op by step, by the server's clock: {}",
+        steps.join(", ")
+    ))
 }
 
 /// So many threads are told of by name, the busiest first.
@@ -168,7 +171,7 @@ other         1   70,001  2.48     100     250       900  0.50 %       5.25  0.7
 
 weft: best with 2 threads, the highest rate; fewer do not reach it
 weft: bounded by latency, nobody is busy: load-0 ran 50 % and waited for a processor 25 % of the time, the machine was idle 25 %
-weft: us/op by step: read 1.00, parse 0.500, execute 0.250, encode 0.125, write 3.00
+weft: us/op by step, by the server's clock: read 1.00, parse 0.500, execute 0.250, encode 0.125, write 3.00
 weft: CPU by thread, last round: main 50 % (waited 12 %), io 25 % (waited 0 %)
 other: bounded by latency, nobody is busy: load-0 ran 50 % and waited for a processor 25 % of the time, the machine was idle 25 %
 other: CPU by thread, last round: main 50 % (waited 12 %), io 25 % (waited 0 %)
@@ -181,10 +184,10 @@ other         1  15,001  2.48     100     250       900  0.50 %       5.25  0.75
 
 weft: best with 1 thread, whose rate is 1.00 times that of 2 threads (1.00 to 1.00): more threads gain nothing that was shown
 weft: bounded by latency, nobody is busy: load-0 ran 50 % and waited for a processor 25 % of the time, the machine was idle 25 %
-weft: us/op by step: read 1.00, parse 0.500, execute 0.250, encode 0.125, write 3.00
+weft: us/op by step, by the server's clock: read 1.00, parse 0.500, execute 0.250, encode 0.125, write 3.00
 weft: CPU by thread, last round: main 50 % (waited 12 %), io 25 % (waited 0 %)
 other: bounded by latency, nobody is busy: load-0 ran 50 % and waited for a processor 25 % of the time, the machine was idle 25 %
-other: us/op by step: read 1.00, parse 0.500, execute 0.250, encode 0.125, write 3.00
+other: us/op by step, by the server's clock: read 1.00, parse 0.500, execute 0.250, encode 0.125, write 3.00
 other: CPU by thread, last round: main 50 % (waited 12 %), io 25 % (waited 0 %)
 other, 1 thread: a round failed: it went away
 "

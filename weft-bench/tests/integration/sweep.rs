@@ -108,7 +108,7 @@ fn every_setting_is_measured_in_every_round() {
         mix,
         "server  threads",
         "stand: best with ",
-        "us/op by step: read 1.0",
+        "us/op by step, by the server's clock: read 1.0",
     ] {
         assert!(ended.output.contains(words), "{words}: {}", ended.output);
     }
@@ -294,7 +294,7 @@ fn comparisons_have_exit_statuses() {
     assert!(
         refused
             .errors
-            .contains("new.json: it is no result of weft-bench sweep"),
+            .contains("new.json: it is no result of weft-bench sweep or run"),
         "{}",
         refused.errors
     );
