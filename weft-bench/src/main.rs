@@ -10,6 +10,7 @@
 mod columns;
 mod compare;
 mod distribution;
+mod interrupt;
 mod load;
 mod memtier;
 mod native;

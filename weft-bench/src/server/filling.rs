@@ -8,6 +8,9 @@ use weft_client::{Connection, Reply};
 /// So many commands are sent at once, and their answers read.
 const AT_ONCE: usize = 512;
 
+/// So much of an error is told: some repeat the whole command.
+const SHOWN_BYTES: usize = 100;
+
 /// Sends all commands.
 ///
 /// # Errors
@@ -30,7 +33,7 @@ pub fn fill(
                 return Err(format!(
                     "filling the server: {} is answered with {}",
                     String::from_utf8_lossy(command.first().map_or(b"", |name| name)),
-                    String::from_utf8_lossy(text)
+                    String::from_utf8_lossy(&text[..text.len().min(SHOWN_BYTES)])
                 ));
             }
         }

@@ -5,6 +5,7 @@
 
 use std::fs::{self, File};
 use std::net::TcpListener;
+use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -92,6 +93,8 @@ impl Process {
             .arg(launch.processors.unwrap_or(ANYWHERE))
             .args(words)
             .current_dir(folder.path())
+            // The terminal's interrupt is for this program, which ends the server when it has its figures.
+            .process_group(0)
             .stdin(Stdio::null())
             .stderr(output.try_clone().map_err(system)?)
             .stdout(output)

@@ -17,6 +17,7 @@ use std::time::{Duration, Instant};
 
 use weft_client::{Address, Connection};
 
+use crate::interrupt::Interrupt;
 use crate::load::system_text;
 use crate::native::{self, Arrivals, Command, Endpoint, KeySpace, Limit, Pace, Spec, Unit};
 use crate::server::{Facts, Launch, Process};
@@ -30,6 +31,9 @@ const BEYOND: u8 = 1;
 
 /// A measurement failed.
 const FAILED: u8 = 2;
+
+/// What a measurement says that somebody ended.
+const INTERRUPTED: &str = "interrupted";
 
 /// What the last measurement left behind settles in this time: freed memory, sleeping threads.
 const SETTLING: Duration = Duration::from_millis(200);
@@ -73,9 +77,12 @@ fn stall(options: &Options) -> Result<u8, String> {
         options,
         server,
         connection: connect(server)?,
+        interrupt: Interrupt::new(),
     };
     if options.fill > 0 {
-        data::make(&mut bench.connection, options.fill)?;
+        for missing in data::make(&mut bench.connection, options.fill)? {
+            eprintln!("weft-bench stall: {missing}");
+        }
     }
     let report = bench.measure()?;
     print!("{}", report.table());
@@ -122,6 +129,7 @@ struct Bench<'a> {
     server: SocketAddr,
     /// For questions between measurements.
     connection: Connection,
+    interrupt: Interrupt,
 }
 
 impl Bench<'_> {
@@ -156,6 +164,9 @@ impl Bench<'_> {
                 }
                 if let Err(why) = self.one_round(round, words, &baseline, row) {
                     row.failure = Some(why);
+                }
+                if self.interrupt.came() {
+                    return Ok(report);
                 }
             }
         }
@@ -269,7 +280,11 @@ impl Bench<'_> {
             drain: DRAIN,
             ..Spec::default()
         };
-        let report = native::run(&spec).map_err(|failure| failure.to_string())?;
+        let report = native::run_watched(&spec, &mut self.interrupt.clone());
+        if self.interrupt.came() {
+            return Err(INTERRUPTED.to_owned());
+        }
+        let report = report.map_err(|failure| failure.to_string())?;
         let failures = &report.failures;
         if report.operations == 0 {
             return Err(match failures.first.first() {

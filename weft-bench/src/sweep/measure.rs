@@ -8,6 +8,7 @@ use std::time::Duration;
 use super::cell::{Cell, Verb};
 use super::options::Options;
 use super::sample::{Sample, Side, ratio};
+use crate::interrupt::Interrupt;
 use crate::native::{self, Command, Endpoint, KeySpace, Limit, Report, Sizes, Spec, Unit};
 use crate::server::{CommandLine, Facts, Launch, Machine, Process, Spent, ThreadSpent, fill};
 
@@ -30,6 +31,7 @@ pub fn measure(
     cell: &Cell,
     options: &Options,
     round: usize,
+    interrupt: &Interrupt,
 ) -> Result<Measured, String> {
     let process = Process::start(&Launch {
         command,
@@ -54,12 +56,12 @@ pub fn measure(
     // The same requests for everybody, other ones in another round.
     let seed = 2 * round as u64 + 1;
     if !options.warm_up.is_zero() {
-        sent(&spec(options.warm_up, seed)?)?;
+        sent(&spec(options.warm_up, seed)?, interrupt)?;
     }
     let spec = spec(options.measured, seed + 1)?;
     let facts_before = Facts::ask(&mut connection)?;
     let (machine, before) = (Machine::now(), process.usage()?);
-    let report = sent(&spec)?;
+    let report = sent(&spec, interrupt)?;
     let spent = process.usage()?.since(&before);
     let idle = Machine::now().zip(machine);
     let idle = idle.and_then(|(after, before)| after.idle_since(&before));
@@ -73,8 +75,12 @@ pub fn measure(
     })
 }
 
-fn sent(spec: &Spec) -> Result<Report, String> {
-    native::run(spec).map_err(|failure| failure.to_string())
+fn sent(spec: &Spec, interrupt: &Interrupt) -> Result<Report, String> {
+    let report = native::run_watched(spec, &mut interrupt.clone());
+    if interrupt.came() {
+        return Err("interrupted".to_owned());
+    }
+    report.map_err(|failure| failure.to_string())
 }
 
 /// The cell in native mode's words.

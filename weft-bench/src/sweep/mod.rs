@@ -13,6 +13,7 @@ mod plot;
 mod presets;
 mod results;
 mod sample;
+mod stacks;
 mod table;
 
 use std::fs;
@@ -24,6 +25,7 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 use serde_json::Value;
 
 use crate::columns::figure;
+use crate::interrupt::Interrupt;
 use crate::load::system_text;
 use options::{Options, Task, USAGE};
 pub use results::Results;
@@ -165,10 +167,11 @@ fn measured(options: &Options) -> Result<Results, String> {
             .pin_thread()
             .map_err(|error| format!("--pin-client: {}", system_text(&error)))?;
     }
+    let interrupt = Interrupt::new();
     let all = results.series.len() * options.rounds;
     let began = Instant::now();
     let mut done = 0;
-    for round in 0..options.rounds {
+    'rounds: for round in 0..options.rounds {
         for cell in 0..options.cells.len() {
             let series = results.series.iter().enumerate();
             let of_cell: Vec<usize> = series
@@ -176,45 +179,20 @@ fn measured(options: &Options) -> Result<Results, String> {
                 .map(|(place, _)| place)
                 .collect();
             for place in turns(&of_cell, round) {
-                let series = &mut results.series[place];
-                let server = &mut results.servers[series.server];
-                let (_, command) = &options.servers[series.server];
-                let title = format!(
-                    "[{}/{all}, {} s] {}; {}, {}",
-                    done + 1,
-                    began.elapsed().as_secs(),
-                    options.cells[cell],
-                    server.name,
-                    table::counted(&series.threads)
-                );
-                eprint!("{title} ... ");
-                match measure::measure(
-                    command,
-                    &series.threads,
-                    &options.cells[cell],
-                    options,
-                    round,
-                ) {
-                    Ok(measured) => {
-                        server.version = server.version.take().or(measured.version);
-                        let sample = measured.sample;
-                        eprintln!(
-                            "{}/s, p99 {} us, {} us/op",
-                            figure(sample.rate),
-                            figure(sample.p99_us),
-                            figure(sample.server.cpu_us)
-                        );
-                        series.samples.push(sample);
-                    }
-                    // The other measurements of a long night are worth having.
-                    Err(why) => {
-                        eprintln!("failed: {why}");
-                        series.failures.push(why);
-                    }
-                }
                 done += 1;
+                eprint!("[{done}/{all}, {} s] ", began.elapsed().as_secs());
+                one(&mut results, place, options, round, &interrupt);
+                if interrupt.came() {
+                    break 'rounds;
+                }
             }
         }
+        if let Some(path) = &options.json {
+            write(path, &json_text(&results))?;
+        }
+    }
+    if interrupt.came() {
+        eprintln!("interrupted: this is what there is so far");
         if let Some(path) = &options.json {
             write(path, &json_text(&results))?;
         }
@@ -223,6 +201,40 @@ fn measured(options: &Options) -> Result<Results, String> {
         return Err("no measurement succeeded".to_owned());
     }
     Ok(results)
+}
+
+/// One measurement of one series.
+fn one(
+    results: &mut Results,
+    place: usize,
+    options: &Options,
+    round: usize,
+    interrupt: &Interrupt,
+) {
+    let series = &mut results.series[place];
+    let server = &mut results.servers[series.server];
+    let (_, command) = &options.servers[series.server];
+    let cell = &options.cells[series.cell];
+    let threads = &series.threads;
+    eprint!("{cell}; {}, {} ... ", server.name, table::counted(threads));
+    match measure::measure(command, threads, cell, options, round, interrupt) {
+        Ok(measured) => {
+            server.version = server.version.take().or(measured.version);
+            let sample = measured.sample;
+            eprintln!(
+                "{}/s, p99 {} us, {} us/op",
+                figure(sample.rate),
+                figure(sample.p99_us),
+                figure(sample.server.cpu_us)
+            );
+            series.samples.push(sample);
+        }
+        // The other measurements of a long night are worth having.
+        Err(why) => {
+            eprintln!("failed: {why}");
+            series.failures.push(why);
+        }
+    }
 }
 
 /// The order within a round: there and back, and each beginning one further on, so that over the rounds every one comes early

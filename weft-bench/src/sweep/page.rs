@@ -8,8 +8,10 @@ use std::fmt::Write;
 use super::plot::{Line, Plot, Point, Stroke, escaped};
 use super::results::{Results, Series};
 use super::sample::{FIGURES, Sample, median_of};
+use super::stacks::Stacks;
 use super::table::{conclusions, counted};
 use crate::columns::figure;
+use crate::server::STEPS;
 
 const STYLE: &str = "\
 :root{color-scheme:light dark;--back:#fbfbfa;--card:#fff;--text:#1d1f23;--soft:#5d636e;--rule:#dfe1e5;--accent:#1f6fd0;\
@@ -32,7 +34,7 @@ path{fill:none;stroke-width:2;stroke-linejoin:round}.bar{stroke-width:1.2}.dashe
 .m0,.m1,.m2,.m3,.m4,.m5{stroke:var(--card);stroke-width:1}\
 .m0{fill:var(--c0)}.m1{fill:var(--c1)}.m2{fill:var(--c2)}.m3{fill:var(--c3)}.m4{fill:var(--c4)}.m5{fill:var(--c5)}\
 .legend{display:flex;flex-wrap:wrap;gap:.1rem .9rem;list-style:none;margin:.25rem 0 0;padding:0;font-size:.8rem;color:var(--soft)}\
-.legend li{display:flex;align-items:center;gap:.35rem}.legend svg{width:28px;height:12px}\
+.legend li{display:flex;align-items:center;gap:.35rem}.legend svg{width:28px;height:12px}.legend .patch{width:12px}\
 .scroll{overflow-x:auto;margin-top:1rem}table{border-collapse:collapse;width:100%;font-size:.82rem;font-variant-numeric:tabular-nums}\
 th,td{padding:.3rem .6rem;text-align:right;white-space:nowrap;border-bottom:1px solid var(--rule)}th{color:var(--soft);font-weight:600}\
 th:first-child,td:first-child,td:last-child,th:last-child{text-align:left}tr.best td{font-weight:600}tr.best td:nth-child(2)::after{content:' \\2605';color:var(--accent)}\
@@ -60,6 +62,9 @@ pub fn html(results: &Results) -> String {
         page.push_str("<div class=\"plots\">");
         for (number, plot) in plots(results, place).iter().enumerate() {
             page.push_str(&plot.svg(&format!("p{place}-{number}")));
+        }
+        if let Some(stacks) = stacks(results, place) {
+            page.push_str(&stacks.svg(&format!("p{place}-steps")));
         }
         page.push_str("</div>");
         table(results, place, &mut page);
@@ -215,6 +220,27 @@ fn plots(results: &Results, cell: usize) -> [Plot; 3] {
     ]
 }
 
+/// Where the time goes, of the servers that tell.
+fn stacks(results: &Results, cell: usize) -> Option<Stacks> {
+    let mut bars = Vec::new();
+    for (server, facts) in results.servers.iter().enumerate() {
+        for series in results.of(server, cell) {
+            if let Some(us) = series.steps_us() {
+                let name = match &series.threads[..] {
+                    "-" => facts.name.clone(),
+                    threads => format!("{} {threads}", facts.name),
+                };
+                bars.push((name, us.to_vec()));
+            }
+        }
+    }
+    (!bars.is_empty()).then(|| Stacks {
+        title: "Time by step, microseconds per request, by the server's clock".to_owned(),
+        parts: STEPS.map(str::to_owned).to_vec(),
+        bars,
+    })
+}
+
 /// A figure as a line.
 struct Drawn {
     /// Behind the server's name.
@@ -356,15 +382,16 @@ mod tests {
         for outside in ["http:", "https:", "url(", "@import", "<script", "src="] {
             assert!(!page.contains(outside), "{outside}");
         }
-        // Three plots for each load, each with a title and a text of its own.
-        assert_eq!(page.matches("role=\"img\"").count(), 6);
+        // Three plots and the steps for each load, each with a title and a text of its own.
+        assert_eq!(page.matches("role=\"img\"").count(), 8);
+        assert!(page.contains("weft 2: read 1, parse 0.5, execute 0.25, encode 0.125, write 3."));
         let mut ids: Vec<&str> = page.split(" id=\"").skip(1).collect();
         ids.iter_mut()
             .for_each(|id| *id = id.split('"').next().unwrap());
         let all = ids.len();
         ids.sort_unstable();
         ids.dedup();
-        assert_eq!((ids.len(), all), (12, 12));
+        assert_eq!((ids.len(), all), (16, 16));
         assert!(page.contains("By threads. weft: 1: 100k, 2: 200k. other: 1: 70k."));
     }
 

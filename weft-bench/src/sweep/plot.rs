@@ -334,7 +334,7 @@ fn round_step(step: f64) -> f64 {
 }
 
 /// A number in few characters.
-fn short(value: f64) -> String {
+pub fn short(value: f64) -> String {
     let (value, suffix) = match value.abs() {
         size if size >= 999_500.0 => (value / 1e6, "M"),
         size if size >= 9995.0 => (value / 1e3, "k"),

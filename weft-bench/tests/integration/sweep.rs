@@ -299,3 +299,63 @@ fn comparisons_have_exit_statuses() {
         refused.errors
     );
 }
+
+#[test]
+fn an_interrupted_sweep_leaves_what_it_has() {
+    let folder = tempfile::tempdir().unwrap();
+    let [ids, file] = ["ids", "a.json"].map(|name| folder.path().join(name));
+    let server = format!("stand={}", stand_in::command_line(&ids));
+    let program = Command::new(PROGRAM)
+        .args([
+            "sweep",
+            "--server",
+            &server,
+            "--threads",
+            "1,2",
+            "--rounds",
+            "600",
+        ])
+        .args([
+            "--seconds",
+            "0.1",
+            "--warm-up",
+            "0",
+            "--keys",
+            "10",
+            "--connections",
+            "2",
+            "--json",
+        ])
+        .arg(&file)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let deadline = Instant::now() + Duration::from_secs(60);
+    // The third server is of the second round: the first one's two measurements are there.
+    while stand_in::ids(&ids).len() < 3 {
+        assert!(Instant::now() < deadline, "a minute is enough");
+        thread_yield();
+    }
+    let kill = Command::new("kill")
+        .args(["-INT", &program.id().to_string()])
+        .status();
+    assert!(kill.unwrap().success());
+    let output = program.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    assert!(
+        stand_in::ids(&ids)
+            .iter()
+            .all(|id| !stand_in::is_alive(*id))
+    );
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(
+        text.starts_with("GET, 100 B, 2 connections\n")
+            && text.contains("a round failed: interrupted\n")
+    );
+    let samples = json(&file)["series"][0]["samples"]
+        .as_array()
+        .unwrap()
+        .len();
+    assert!((1..600).contains(&samples), "{samples}");
+}
