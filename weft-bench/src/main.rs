@@ -7,16 +7,24 @@
 // A program has no outside: `pub` is for its other modules.
 #![allow(unreachable_pub)]
 
+mod columns;
+mod compare;
 mod distribution;
+mod interrupt;
 mod load;
 mod memtier;
 mod native;
 mod numbers;
 mod reach;
 mod redis_benchmark;
+mod server;
+mod stall;
+mod statistics;
 mod substitute;
+mod sweep;
 mod trace;
 mod uri;
+mod words;
 
 use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -32,6 +40,9 @@ Modes:
   replay             a trace, at the recorded pace or another
   redis-benchmark    options, tests and output of redis-benchmark
   memtier            options, workloads and output of memtier_benchmark
+  sweep              servers with several thread settings under several loads: figures, plots, the best setting
+  compare            two results: what changed, how sure that is, an exit status for scripts
+  stall              how long others wait while one client runs a slow command
 
 Started as `redis-benchmark` or `memtier_benchmark`, through a link of that name, the program is in that mode.
 `weft-bench <mode> --help` lists the mode's options.
@@ -53,6 +64,10 @@ fn main() -> ExitCode {
         Some((mode, rest)) if mode == b"replay" => trace::replay::main(rest),
         Some((mode, rest)) if mode == b"redis-benchmark" => redis_benchmark::run(rest),
         Some((mode, rest)) if mode == b"memtier" => memtier::run(rest),
+        Some((mode, rest)) if mode == b"sweep" => sweep::run(rest),
+        Some((mode, rest)) if mode == b"compare" => compare::run(rest),
+        Some((mode, rest)) if mode == b"stall" => stall::run(rest),
+        Some((mode, rest)) if mode == server::LAUNCHER.as_bytes() => server::launch(rest),
         Some((help, _)) if matches!(&help[..], b"--help" | b"-h" | b"help") => {
             print!("{USAGE}");
             ExitCode::SUCCESS

@@ -10,3 +10,6 @@ mod redis_benchmark;
 mod replay;
 mod scripted;
 mod shape;
+mod stall;
+mod stand_in;
+mod sweep;
