@@ -2,13 +2,15 @@
 //!
 //! `load` is the engine; it knows no command line and no report. Each mode is a folder that reads its own options, gives the
 //! engine a plan and something to send, and prints in its own shape: `redis_benchmark` is redis-benchmark's, `memtier` is
-//! memtier_benchmark's. Under the name of the program that a mode stands in for, this one is that mode.
+//! memtier_benchmark's, `native` is this program's own. Under the name of the program that a mode stands in for, this one is that mode.
 #![forbid(unsafe_code)]
 // A program has no outside: `pub` is for its other modules.
 #![allow(unreachable_pub)]
 
+mod distribution;
 mod load;
 mod memtier;
+mod native;
 mod numbers;
 mod reach;
 mod redis_benchmark;
@@ -24,6 +26,7 @@ const USAGE: &str = "\
 Usage: weft-bench <mode> [options]
 
 Modes:
+  run                open and closed loops, scripts, key skew, verification; the native mode
   redis-benchmark    options, tests and output of redis-benchmark
   memtier            options, workloads and output of memtier_benchmark
 
@@ -42,6 +45,7 @@ fn main() -> ExitCode {
         _ => {}
     }
     match arguments.split_first() {
+        Some((mode, rest)) if mode == b"run" => native::main(rest),
         Some((mode, rest)) if mode == b"redis-benchmark" => redis_benchmark::run(rest),
         Some((mode, rest)) if mode == b"memtier" => memtier::run(rest),
         Some((help, _)) if matches!(&help[..], b"--help" | b"-h" | b"help") => {

@@ -21,7 +21,9 @@ use std::time::{Duration, SystemTime};
 use fastrand::Rng;
 use weft_os::descriptors::raise_limit;
 
-use crate::load::{Class, ErrorReplies, Failure, Outcome, Plan, Progress, Prologue, Run, Scale};
+use crate::load::{
+    Class, Conduct, ErrorReplies, Failure, Outcome, Plan, Progress, Prologue, Run, Scale,
+};
 use crate::reach::{self, Server};
 use command::Command;
 use keys::KeySpace;
@@ -201,6 +203,7 @@ fn plan(options: &Options, server: &Server, turns: &[Turn]) -> Plan {
             digits: 3,
         },
         by_second: options.json_out_file.is_some(),
+        conduct: Conduct::default(),
         classes: classes.max().unwrap_or(0).max(usize::from(GETS) + 1),
     }
 }

@@ -21,7 +21,8 @@ use fastrand::Rng;
 use weft_os::descriptors::raise_limit;
 
 use crate::load::{
-    Budget, ErrorReplies, Failure, Outcome, Plan, Prologue, Run, Scale, Target, Template, encode,
+    Budget, Conduct, ErrorReplies, Failure, Outcome, Plan, Prologue, Run, Scale, Target, Template,
+    encode,
 };
 use crate::reach::{self, Server};
 use crate::substitute::replaced;
@@ -380,6 +381,7 @@ impl Bench {
             },
             classes: 1,
             by_second: false,
+            conduct: Conduct::default(),
         }
     }
 
