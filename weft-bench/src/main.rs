@@ -14,7 +14,9 @@ mod native;
 mod numbers;
 mod reach;
 mod redis_benchmark;
+mod slots;
 mod substitute;
+mod tls_settings;
 mod uri;
 
 use std::ffi::OsString;

@@ -10,8 +10,8 @@ use std::path::PathBuf;
 use super::keys::Pattern;
 use super::spelling;
 use super::value::{
-    DATA_BYTES_MAX, not_negative, number, pattern, percentiles, positive, range, ratio, refuse, text,
-    weights,
+    DATA_BYTES_MAX, not_negative, number, pattern, percentiles, positive, range, ratio, refuse,
+    text, weights,
 };
 use crate::reach::Family;
 use crate::tls_settings::TlsSettings;
@@ -21,6 +21,8 @@ use crate::tls_settings::TlsSettings;
 pub struct Options {
     pub server: String,
     pub port: u16,
+    /// As it was given, without what it says about the account.
+    pub uri: String,
     pub socket: Option<PathBuf>,
     pub family: Family,
     pub tls: TlsSettings,
@@ -143,7 +145,7 @@ pub struct Staircase {
 pub struct Reconnect {
     /// Attempts without an answer in between; 0: without end.
     pub attempts_max: u32,
-    /// The pause is 1 s before the first attempt and so many times as long with each further one; 0: no pause.
+    /// Before attempt K the pause is this to the power of K, in seconds; 0: no pause.
     pub backoff: f64,
 }
 
@@ -200,6 +202,7 @@ impl Default for Options {
         Options {
             server: "localhost".to_owned(),
             port: 6379,
+            uri: String::new(),
             socket: None,
             family: Family::Any,
             tls: TlsSettings::default(),
@@ -486,6 +489,11 @@ impl Options {
     fn locate(&mut self, value: &[u8]) -> Result<(), Instead> {
         let place =
             crate::uri::parse(value).map_err(|error| Instead::Refused(error.to_string()))?;
+        let shown = text(value);
+        self.uri = match (shown.split_once("//"), shown.rsplit_once('@')) {
+            (Some((scheme, _)), Some((_, rest))) => format!("{scheme}//{rest}"),
+            _ => shown,
+        };
         self.tls.enabled |= place.tls;
         if let Some(host) = place.host {
             self.server = text(&host);
@@ -592,13 +600,11 @@ impl Options {
     fn settle_wait(&mut self, seen: &Seen) -> Result<(), Instead> {
         let Some(ratio) = &seen.wait_ratio else {
             return match seen.replicas.is_some() || seen.wait_timeout.is_some() {
-                true => {
-                    refuse("--num-slaves and --wait-timeout go with --wait-ratio".to_owned())
-                }
+                true => refuse("--num-slaves and --wait-timeout go with --wait-ratio".to_owned()),
                 false => Ok(()),
             };
         };
-        let &[sets @ 1.., waits] = &ratio[..] else {
+        let &[sets @ 1..=u32::MAX, waits] = &ratio[..] else {
             return refuse("--wait-ratio is two numbers, the first of them above 0".to_owned());
         };
         if !self.commands.is_empty() {

@@ -39,6 +39,8 @@ pub fn walk(
                 let mut value = Vec::new();
                 if spelling.valued {
                     value = match letters {
+                        // As many programs have it.
+                        [] if letter == b'h' && rest.len() == 0 => return Err(Instead::Usage),
                         [] => rest.next().cloned().ok_or_else(|| missing(spelling))?,
                         attached => attached.to_vec(),
                     };
@@ -79,7 +81,7 @@ const fn switch(letter: u8, name: &'static str) -> Spelling {
 /// Every option of version 2.3, and the other names under which people publish them.
 const SPELLINGS: &[Spelling] = &[
     valued(b's', "server"),
-    valued(0, "host"),
+    valued(b'h', "host"),
     valued(b'p', "port"),
     valued(b'S', "unix-socket"),
     switch(b'4', "ipv4"),
@@ -106,7 +108,7 @@ const SPELLINGS: &[Spelling] = &[
     switch(0, "print-all-runs"),
     valued(0, "command-stats-breakdown"),
     switch(0, "cluster-mode"),
-    switch(b'h', "help"),
+    switch(0, "help"),
     switch(b'v', "version"),
     valued(b'n', "requests"),
     valued(0, "rate-limiting"),

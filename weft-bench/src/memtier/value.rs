@@ -59,7 +59,7 @@ pub fn ratio(name: &str, value: &[u8]) -> Result<Vec<u32>, Instead> {
         .collect()
 }
 
-/// Two numbers with a dash between them, or one that is both.
+/// Two numbers with a dash between them.
 pub fn range(name: &str, value: &[u8], most: u64) -> Result<(u64, u64), Instead> {
     let Some(at) = value.iter().position(|&byte| byte == b'-') else {
         return refuse(format!("--{name} is two numbers, such as 10-20"));

@@ -185,8 +185,64 @@ fn what_cannot_be_is_refused() {
             &["--data-import=x"],
             "--data-import: importing data is not supported",
         ),
-        (&["--tls"], "--tls is not supported yet"),
-        (&["--cluster-mode"], "--cluster-mode is not supported yet"),
+        (
+            &["--no-expiry"],
+            "--no-expiry: importing data is not supported",
+        ),
+        (
+            &["--cluster-mode", "--monitor-input=x"],
+            "--monitor-input is not supported in cluster mode",
+        ),
+        (
+            &["--clients-start=1"],
+            "--clients-start, --clients-step and --step-duration go together",
+        ),
+        (
+            &[
+                "-c4",
+                "--clients-start=5",
+                "--clients-step=1",
+                "--step-duration=1",
+            ],
+            "--clients-start (5) must be less than --clients (4)",
+        ),
+        (
+            &["--clients-start=1", "--clients-step=1", "--step-duration=1"],
+            "--clients-start goes with --test-time",
+        ),
+        (
+            &["--max-reconnect-attempts=3"],
+            "--max-reconnect-attempts and --reconnect-backoff-factor go with --reconnect-on-error",
+        ),
+        (
+            &["--wait-ratio=0:1"],
+            "--wait-ratio is two numbers, the first of them above 0",
+        ),
+        (
+            &["--num-slaves=1-2"],
+            "--num-slaves and --wait-timeout go with --wait-ratio",
+        ),
+        (
+            &[
+                "--command=SCAN 0",
+                "--scan-incremental-iteration",
+                "--pipeline=2",
+            ],
+            "--scan-incremental-iteration requires --pipeline 1",
+        ),
+        (
+            &["--command=SCAN 5", "--scan-incremental-iteration"],
+            "--scan-incremental-iteration requires the command to be a SCAN command that begins at 0",
+        ),
+        (
+            &["--scan-incremental-iteration"],
+            "--scan-incremental-iteration requires exactly one --command (a SCAN command)",
+        ),
+        (
+            &["--command=PING", "--data-verify"],
+            "values can be verified only where SET stores them",
+        ),
+        (&["--monitor-pattern=X"], "--monitor-pattern is S or R"),
         (
             &["--data-size-range=20-10"],
             "--data-size-range must begin with the smaller number",
@@ -217,4 +273,96 @@ fn sizes_have_three_forms() {
         sizes("--data-size-list=32:80,64:0,1024:20"),
         Sizes::Weighted(vec![(32, 80), (1024, 20)])
     );
+}
+
+#[test]
+fn options_that_go_together_become_one() {
+    let options = parsed(&[
+        "-c9",
+        "--test-time=60",
+        "--clients-start=2",
+        "--clients-step=3",
+        "--step-duration=4",
+        "--reconnect-on-error",
+        "--max-reconnect-attempts=7",
+        "--reconnect-backoff-factor=1.5",
+        "--wait-ratio=3:1",
+        "--num-slaves=1-2",
+        "--wait-timeout=10-20",
+        "--verify-only",
+        "--statsd-host=s",
+        "--statsd-run-label=l",
+        "-4",
+        "--tls",
+        "--cert=c",
+        "--key=k",
+        "--cacert=a",
+        "--tls-skip-verify",
+        "--tls-protocols=TLSv1.3",
+        "--sni=n",
+        "--thread-conn-start-max-jitter-micros=5",
+        "--connection-timeout=2",
+        "-h",
+        "example.org",
+    ])
+    .unwrap();
+    let expected = Options {
+        server: "example.org".to_owned(),
+        clients: 9,
+        test_seconds: Some(60),
+        staircase: Some(Staircase {
+            start: 2,
+            step: 3,
+            seconds: 4,
+        }),
+        reconnect: Some(Reconnect {
+            attempts_max: 7,
+            backoff: 1.5,
+        }),
+        wait: Some(WaitOption {
+            sets: 3,
+            waits: 1,
+            replicas: (1, 2),
+            timeout: (10, 20),
+        }),
+        verify: Verify::Only,
+        statsd: Some(StatsdOptions {
+            host: "s".to_owned(),
+            port: 8125,
+            prefix: "memtier".to_owned(),
+            label: "l".to_owned(),
+            graphite_port: 8080,
+        }),
+        family: Family::V4,
+        tls: TlsSettings {
+            enabled: true,
+            server_name: Some("n".to_owned()),
+            authorities: Some("a".into()),
+            certificate: Some("c".into()),
+            key: Some("k".into()),
+            insecure: true,
+            protocols: Some("TLSv1.3".to_owned()),
+            ..TlsSettings::default()
+        },
+        start_jitter: (0, 5),
+        connection_seconds_max: 2,
+        ..Options::default()
+    };
+    assert_eq!(options, expected);
+    let options = parsed(&[
+        "--command=SCAN 0 COUNT 5",
+        "--scan-incremental-iteration",
+        "--scan-incremental-max-iterations=9",
+        "--client-stats=p",
+        "--hdr-file-prefix=q",
+        "--show-config",
+        "-u",
+        "rediss://h:1",
+    ])
+    .unwrap();
+    assert_eq!(options.scan_steps_max, Some(9));
+    assert_eq!(options.client_stats, Some("p".into()));
+    assert_eq!(options.hdr_prefix, Some("q".into()));
+    assert!(options.show_config && options.tls.enabled);
+    assert_eq!(parsed(&["-h"]), Err(Instead::Usage));
 }
