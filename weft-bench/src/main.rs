@@ -2,7 +2,7 @@
 //!
 //! `load` is the engine; it knows no command line and no report. Each mode is a folder that reads its own options, gives the
 //! engine a plan and something to send, and prints in its own shape: `redis_benchmark` is redis-benchmark's, `memtier` is
-//! memtier_benchmark's, `native` is this program's own. Under the name of the program that a mode stands in for, this one is that mode.
+//! memtier_benchmark's, `native` is this program's own; `trace` records and replays. Under the name of the program that a mode stands in for, this one is that mode.
 #![forbid(unsafe_code)]
 // A program has no outside: `pub` is for its other modules.
 #![allow(unreachable_pub)]
@@ -17,6 +17,7 @@ mod redis_benchmark;
 mod slots;
 mod substitute;
 mod tls_settings;
+mod trace;
 mod uri;
 
 use std::ffi::OsString;
@@ -29,6 +30,8 @@ Usage: weft-bench <mode> [options]
 
 Modes:
   run                open and closed loops, scripts, key skew, verification; the native mode
+  record             what a server's clients send, into a trace
+  replay             a trace, at the recorded pace or another
   redis-benchmark    options, tests and output of redis-benchmark
   memtier            options, workloads and output of memtier_benchmark
 
@@ -48,6 +51,8 @@ fn main() -> ExitCode {
     }
     match arguments.split_first() {
         Some((mode, rest)) if mode == b"run" => native::main(rest),
+        Some((mode, rest)) if mode == b"record" => trace::record::main(rest),
+        Some((mode, rest)) if mode == b"replay" => trace::replay::main(rest),
         Some((mode, rest)) if mode == b"redis-benchmark" => redis_benchmark::run(rest),
         Some((mode, rest)) if mode == b"memtier" => memtier::run(rest),
         Some((help, _)) if matches!(&help[..], b"--help" | b"-h" | b"help") => {

@@ -143,6 +143,7 @@ impl<W: Workload> Worker<W> {
     /// Starts all connections.
     pub(super) fn open<D: Driver>(&mut self, io: &mut D) -> Result<(), Failure> {
         self.schedule = Some(ThreadSchedule::of_this_thread());
+        wake_exactly();
         if self.plan.conduct.lazy {
             return Ok(());
         }
@@ -722,6 +723,13 @@ impl Measured {
             .saturating_add(latency.saturating_mul(count));
         self.counts.bytes += answered.bytes;
     }
+}
+
+/// Has the kernel wake this thread when it is time and not up to 50 microseconds later. Where that is not allowed, it stays as
+/// it is.
+fn wake_exactly() {
+    let thread = rustix::thread::gettid();
+    let _ = std::fs::write(format!("/proc/{thread}/timerslack_ns"), "1");
 }
 
 fn nanoseconds(duration: Duration) -> u64 {

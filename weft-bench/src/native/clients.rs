@@ -12,17 +12,17 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 
 use fastrand::Rng;
-use hdrhistogram::Histogram;
 use weft_rope::Output;
 
 use super::answer;
 use super::command::Command;
 use super::compiled::{Bit, Piece, Program, Request, Sequence};
 use super::pace::{Pace, Schedule, Think};
+use super::report::{SCALE, Tally};
 use super::spec::{Limit, Spec};
 use super::values::argument_head;
 use super::verify;
-use crate::load::{Answer, Asked, Budget, Next, Scale, Share, UnitEnd, Verdict, Workload};
+use crate::load::{Answer, Asked, Budget, Next, Share, UnitEnd, Verdict, Workload};
 
 /// What all connections of a run have in common.
 #[derive(Debug)]
@@ -38,26 +38,12 @@ pub struct Common {
     /// Units that are still to be sent, and those of the warm-up.
     budget: Arc<Budget>,
     warmup_budget: Arc<Budget>,
-    scale: Scale,
     tally: Mutex<Tally>,
-}
-
-/// What the connections know of how well the schedule was kept.
-#[derive(Clone, Debug)]
-pub struct Tally {
-    /// How late requests left that nothing held up but this program, in units of the scale.
-    pub late: Histogram<u64>,
-    /// How long requests waited until there was room on their connection, in units of the scale.
-    pub held: Histogram<u64>,
-    /// Arrivals that were never sent.
-    pub unsent: u64,
-    /// Commands of units that were left out because a field was missing.
-    pub skipped: u64,
 }
 
 impl Common {
     /// For a checked description.
-    pub fn new(spec: &Spec, program: Arc<Program>, scale: Scale) -> Common {
+    pub fn new(spec: &Spec, program: Arc<Program>) -> Common {
         let amount = match spec.limit {
             Limit::Requests(requests) => requests,
             Limit::Time(_) => u64::MAX,
@@ -77,8 +63,7 @@ impl Common {
             seed: spec.seed,
             budget: Budget::new(amount, threads),
             warmup_budget: Budget::new(u64::MAX, threads),
-            scale,
-            tally: Mutex::new(Tally::new(&scale)),
+            tally: Mutex::new(Tally::new()),
         }
     }
 
@@ -88,26 +73,6 @@ impl Common {
             Ok(tally) => tally.clone(),
             Err(poisoned) => poisoned.into_inner().clone(),
         }
-    }
-}
-
-impl Tally {
-    fn new(scale: &Scale) -> Tally {
-        Tally {
-            late: scale.histogram(),
-            held: scale.histogram(),
-            unsent: 0,
-            skipped: 0,
-        }
-    }
-
-    fn add(&mut self, other: &Tally) {
-        for (sum, other) in [(&mut self.late, &other.late), (&mut self.held, &other.held)] {
-            sum.add(other)
-                .expect("histograms of one scale have the same bounds");
-        }
-        self.unsent += other.unsent;
-        self.skipped += other.skipped;
     }
 }
 
@@ -245,7 +210,7 @@ impl<const READS: bool> Clients<READS> {
             warmup_share: common.warmup_budget.share(),
             measured_from_ns: 0,
             end_ns: u64::MAX,
-            tally: Tally::new(&common.scale),
+            tally: Tally::new(),
             scratch: Scratch::default(),
             common: Arc::clone(common),
         }
@@ -339,7 +304,7 @@ impl<const READS: bool> Workload for Clients<READS> {
         client.sent_on_connection += 1;
         if let Some((due_ns, schedule)) = due_ns.zip(client.schedule.as_mut()) {
             schedule.pass();
-            let late = now_ns.saturating_sub(due_ns) / self.common.scale.unit_ns;
+            let late = now_ns.saturating_sub(due_ns) / SCALE.unit_ns;
             if due_ns >= self.measured_from_ns {
                 match client.held_up {
                     true => self.tally.held.saturating_record(late),
@@ -717,7 +682,7 @@ pub fn once(spec: &Spec, command: &Command) -> Vec<u8> {
         threads: 1,
         ..spec.clone()
     };
-    let common = Arc::new(Common::new(&spec, program, super::report::SCALE));
+    let common = Arc::new(Common::new(&spec, program));
     let mut clients = Clients::<false>::new(&common, 0);
     let asked = Asked {
         connection: 0,

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use super::command::{Argument, Command, KeyUse, Part, Step};
 use super::keys::{KeySpace, Keys};
+use super::report::ClassName;
 use super::spec::{Spec, Unit};
 use super::values::{Letters, Sizes, Values};
 use crate::load::encode;
@@ -32,15 +33,6 @@ pub struct Program {
     pub commands: usize,
     /// How many fields can be captured.
     pub captured: usize,
-}
-
-/// What is reported about a class.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ClassName {
-    /// The command's or the unit's name.
-    pub name: String,
-    /// The command as it was written; the commands of a unit.
-    pub text: String,
 }
 
 /// The commands of a unit.

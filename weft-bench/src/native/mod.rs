@@ -9,17 +9,17 @@ mod command;
 mod compiled;
 mod cpu;
 mod keys;
-mod options;
+pub mod options;
 mod pace;
-mod report;
+pub mod report;
 mod script;
 mod series;
 mod spec;
-mod terminal;
+pub mod terminal;
 mod usage;
 mod values;
 mod verify;
-mod words;
+pub mod words;
 
 use std::fmt;
 use std::io::{self, Write};
@@ -162,7 +162,7 @@ pub fn run_watched(spec: &Spec, watch: &mut dyn Watch) -> Result<Report, Failure
     prepare(spec, &servers[0])?;
     let program = Program::new(spec);
     let plan = plan(spec, &servers, &program);
-    let common = Arc::new(Common::new(spec, Arc::clone(&program), plan.scale));
+    let common = Arc::new(Common::new(spec, Arc::clone(&program)));
     let threads = plan.threads;
     let run = match program.serial || program.verify {
         true => Run::start(&plan, |thread| Clients::<true>::new(&common, thread)),
@@ -174,6 +174,10 @@ pub fn run_watched(spec: &Spec, watch: &mut dyn Watch) -> Result<Report, Failure
         workload: describe(spec, &servers, threads),
         asked: spec.asked_rate().map(|(rate, _)| rate),
         started_unix_s: watched.started_unix_s,
+        time: match spec.limit {
+            Limit::Time(time) if !watched.interrupted => Some(time),
+            _ => None,
+        },
         outcome: &watched.outcome,
         classes: &program.classes,
         commands: program.commands,
@@ -183,14 +187,23 @@ pub fn run_watched(spec: &Spec, watch: &mut dyn Watch) -> Result<Report, Failure
 }
 
 /// What a run came to, and what the server used meanwhile.
-struct Watched {
-    outcome: Outcome,
-    started_unix_s: f64,
-    server: Option<(u32, Vec<ThreadCpu>)>,
+#[derive(Debug)]
+pub struct Watched {
+    /// What was measured.
+    pub outcome: Outcome,
+    /// When the measurement began, in seconds since 1970.
+    pub started_unix_s: f64,
+    /// Somebody wanted it to end before its time.
+    pub interrupted: bool,
+    /// The server's process and what its threads used.
+    pub server: Option<(u32, Vec<ThreadCpu>)>,
 }
 
 /// Waits for the end of a run.
-fn watch_run(
+///
+/// # Errors
+/// The run failed, or there is no such process.
+pub fn watch_run(
     mut run: Run,
     warmup: Duration,
     server_pid: Option<u32>,
@@ -213,8 +226,8 @@ fn watch_run(
             .transpose()
     };
     let mut before = None;
+    let mut interrupted = false;
     let outcome = loop {
-        let elapsed = run.progress().elapsed;
         // The measurement has begun, or begins within the next moment.
         if before.is_none() && now_s() >= started_unix_s {
             before = Some(server_cpu()?);
@@ -228,7 +241,8 @@ fn watch_run(
         match ended {
             Some(outcome) => break outcome?,
             None => {
-                if !watch.moment(&run.progress()) && !elapsed.is_zero() {
+                if !watch.moment(&run.progress()) {
+                    interrupted = true;
                     run.end();
                 }
             }
@@ -242,11 +256,16 @@ fn watch_run(
     Ok(Watched {
         outcome,
         started_unix_s,
+        interrupted,
         server,
     })
 }
 
-fn reached(endpoint: &Endpoint) -> Result<Server, Failure> {
+/// Finds the server at an endpoint.
+///
+/// # Errors
+/// It cannot be reached.
+pub fn reached(endpoint: &Endpoint) -> Result<Server, Failure> {
     let reached = match endpoint {
         Endpoint::Tcp(host, port) => reach::reach(host, *port, None),
         Endpoint::Unix(path) => reach::reach("", 0, Some(path)),
@@ -255,7 +274,7 @@ fn reached(endpoint: &Endpoint) -> Result<Server, Failure> {
 }
 
 /// What every connection sends first.
-fn opening(spec: &Spec) -> Vec<Vec<Vec<u8>>> {
+pub fn opening(spec: &Spec) -> Vec<Vec<Vec<u8>>> {
     let mut opening: Vec<Vec<Vec<u8>>> = Vec::new();
     if let Some(password) = &spec.password {
         let mut auth = vec![b"AUTH".to_vec()];
@@ -273,6 +292,22 @@ fn opening(spec: &Spec) -> Vec<Vec<Vec<u8>>> {
         ]);
     }
     opening
+}
+
+/// The same, as the engine takes it.
+pub fn prologue(spec: &Spec) -> Prologue {
+    let mut prologue = Prologue::default();
+    for command in opening(spec) {
+        prologue.push(&command);
+    }
+    prologue
+}
+
+/// Allows for so many connections.
+pub fn raise_descriptors(connections: usize, threads: usize) {
+    let wanted = connections + OWN_DESCRIPTORS + threads * THREAD_DESCRIPTORS;
+    // Where the system refuses, so does opening the connections.
+    raise_limit(wanted as u64);
 }
 
 /// Sends what is sent once, and fills in the keys.
@@ -344,13 +379,7 @@ fn answered(
 
 fn plan(spec: &Spec, servers: &[Server], program: &Program) -> Plan {
     let threads = spec.threads.min(spec.connections);
-    let wanted = spec.connections + OWN_DESCRIPTORS + threads * THREAD_DESCRIPTORS;
-    // Where the system refuses, so does opening the connections.
-    raise_limit(wanted as u64);
-    let mut prologue = Prologue::default();
-    for command in opening(spec) {
-        prologue.push(&command);
-    }
+    raise_descriptors(spec.connections, threads);
     let window = spec.window();
     let thinks = matches!(spec.pace, Pace::Closed { think } if think != Think::None);
     Plan {
@@ -362,7 +391,7 @@ fn plan(spec: &Spec, servers: &[Server], program: &Program) -> Plan {
             true => 0,
             false => window - 1,
         },
-        prologue: Arc::new(prologue),
+        prologue: Arc::new(prologue(spec)),
         errors: ErrorReplies::Counted,
         scale: SCALE,
         classes: program.classes.len(),
@@ -446,11 +475,11 @@ fn measure(options: &Options) -> Result<(), Failure> {
 
 /// Whether somebody has asked for an early end (SIGINT, SIGTERM).
 #[derive(Debug)]
-struct Interrupt(Arc<AtomicBool>);
+pub struct Interrupt(Arc<AtomicBool>);
 
 impl Interrupt {
     /// From now on the signals are noted; the second one ends the program at once.
-    fn new() -> Interrupt {
+    pub fn new() -> Interrupt {
         let flag = Arc::new(AtomicBool::new(false));
         for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
             // Where it cannot be had, the signal ends the program as ever.
@@ -460,7 +489,8 @@ impl Interrupt {
         Interrupt(flag)
     }
 
-    fn came(&self) -> bool {
+    /// Whether one has come.
+    pub fn came(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }
 }

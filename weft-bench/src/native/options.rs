@@ -194,6 +194,14 @@ fn find(word: &[u8]) -> Result<(&'static Spelling, Option<&[u8]>), Instead> {
     }
 }
 
+/// Whether the word is one of these options, by name, and whether its value is the next word. `None`: it is not.
+pub fn shared(word: &[u8], names: &[&str]) -> Option<bool> {
+    let (spelling, attached) = find(word).ok()?;
+    names
+        .contains(&spelling.name)
+        .then_some(spelling.valued && attached.is_none())
+}
+
 /// What has been read so far.
 #[derive(Default)]
 struct Reading {

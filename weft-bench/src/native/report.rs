@@ -9,8 +9,6 @@ use std::time::Duration;
 use hdrhistogram::Histogram;
 use serde::{Deserialize, Serialize};
 
-use super::clients::Tally;
-use super::compiled::ClassName;
 use super::cpu::ThreadCpu;
 use crate::load::{Class, Outcome, Scale};
 
@@ -37,7 +35,7 @@ pub struct Report {
     pub started_unix_s: f64,
     /// What was asked for.
     pub workload: Workload,
-    /// From the beginning of the measurement until the last answer.
+    /// From the beginning of the measurement until the last answer, or until its time was over if that was later.
     pub elapsed_s: f64,
     /// Requests answered, whatever the answer.
     pub operations: u64,
@@ -228,6 +226,50 @@ pub struct Server {
     pub threads: Vec<ThreadCpu>,
 }
 
+/// What is reported about a class.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ClassName {
+    /// The command's or the unit's name.
+    pub name: String,
+    /// The command as it was written; the commands of a unit.
+    pub text: String,
+}
+
+/// What the connections know of how well the schedule was kept.
+#[derive(Clone, Debug)]
+pub struct Tally {
+    /// How late requests left that nothing held up but this program, in units of [`SCALE`].
+    pub late: Histogram<u64>,
+    /// How long requests waited until there was room on their connection, in units of [`SCALE`].
+    pub held: Histogram<u64>,
+    /// Arrivals that were never sent.
+    pub unsent: u64,
+    /// Commands of units that were left out because a field was missing.
+    pub skipped: u64,
+}
+
+impl Tally {
+    /// Nothing yet.
+    pub fn new() -> Tally {
+        Tally {
+            late: SCALE.histogram(),
+            held: SCALE.histogram(),
+            unsent: 0,
+            skipped: 0,
+        }
+    }
+
+    /// Adds what another thread has counted.
+    pub fn add(&mut self, other: &Tally) {
+        for (sum, other) in [(&mut self.late, &other.late), (&mut self.held, &other.held)] {
+            sum.add(other)
+                .expect("histograms of one scale have the same bounds");
+        }
+        self.unsent += other.unsent;
+        self.skipped += other.skipped;
+    }
+}
+
 /// What a report is made of.
 pub struct Material<'a> {
     /// What the user calls the run.
@@ -238,6 +280,8 @@ pub struct Material<'a> {
     pub asked: Option<f64>,
     /// When the measurement began.
     pub started_unix_s: f64,
+    /// How long it was to be, if it went on for so long.
+    pub time: Option<Duration>,
     /// What was measured.
     pub outcome: &'a Outcome,
     /// What the classes of the outcome are.
@@ -287,7 +331,10 @@ impl Report {
     /// Puts a report together.
     pub fn new(material: Material<'_>) -> Report {
         let outcome = material.outcome;
-        let elapsed_s = outcome.elapsed.as_secs_f64();
+        let elapsed_s = outcome
+            .elapsed
+            .max(material.time.unwrap_or_default())
+            .as_secs_f64();
         let parts: Vec<Part> = material
             .classes
             .iter()
@@ -480,6 +527,8 @@ fn warnings(report: &Report, outcome: &Outcome, tally: &Tally) -> Vec<String> {
     }
     if let Some(asked) = report.rate.asked
         && report.rate.achieved < ACHIEVED_SHARE * asked
+        // Arrivals that are drawn are a few more or less by themselves.
+        && (asked - report.rate.achieved) * report.elapsed_s > 4.0 * (asked * report.elapsed_s).sqrt()
     {
         warnings.push(format!(
             "{:.0} {} per second were asked for and {:.0} achieved",

@@ -229,7 +229,10 @@ fn lines(report: &Report, out: &mut String) -> std::fmt::Result {
     row("all", &report.latency, failed, out)?;
     if report.commands.len() > 1 {
         for part in &report.commands {
-            part_row(part, out)?;
+            // A command that was never sent has no row.
+            if part.bytes_sent > 0 {
+                part_row(part, out)?;
+            }
         }
     }
     for part in &report.units {
