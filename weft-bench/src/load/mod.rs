@@ -12,6 +12,7 @@ mod record;
 mod run;
 mod session;
 mod template;
+mod tls;
 mod worker;
 
 use std::fmt;
@@ -31,6 +32,7 @@ pub use record::Record;
 pub use record::{Class, Scale};
 pub use run::{Outcome, Progress, Run};
 pub use template::{NUMBER_END, PLACEHOLDER, Template, encode};
+pub use tls::Tls;
 
 /// What a run does, apart from what its workloads send.
 #[derive(Clone, Debug)]
@@ -94,11 +96,13 @@ pub enum Target {
     Unix(PathBuf),
 }
 
-/// Requests whose answers are not measured: who the client is, which database it wants.
+/// How a connection begins, which is not measured: encryption, and requests that say who the client is and which database
+/// it wants.
 #[derive(Clone, Debug, Default)]
 pub struct Prologue {
     requests: Vec<u8>,
     count: u32,
+    tls: Option<Tls>,
 }
 
 impl Prologue {
@@ -106,6 +110,11 @@ impl Prologue {
     pub fn push<A: AsRef<[u8]>>(&mut self, arguments: &[A]) {
         self.requests.extend(encode(arguments));
         self.count += 1;
+    }
+
+    /// Has connections encrypted.
+    pub fn encrypt(&mut self, tls: Option<Tls>) {
+        self.tls = tls;
     }
 }
 
@@ -154,6 +163,10 @@ pub trait Workload: Send + 'static {
 pub struct Answer<'a> {
     /// The connection's number, over all threads.
     pub connection: usize,
+    /// The class of the request.
+    pub class: u16,
+    /// When the request left, or was due.
+    pub since_ns: u64,
     /// What kind of thing it is.
     pub kind: ReplyClass,
     /// All of it, as it came.

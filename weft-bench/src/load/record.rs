@@ -83,6 +83,10 @@ pub struct Second {
     pub least: u64,
     /// The greatest.
     pub greatest: u64,
+    /// Bytes of requests that left in it.
+    pub sent_bytes: u64,
+    /// Bytes of answers that came in it.
+    pub received_bytes: u64,
 }
 
 /// So many seconds are told apart: a day. Later ones count as the last.
@@ -90,6 +94,8 @@ const SECONDS_MAX: usize = 86_400;
 
 impl Second {
     fn add(&mut self, other: &Second) {
+        self.sent_bytes += other.sent_bytes;
+        self.received_bytes += other.received_bytes;
         if other.count == 0 {
             return;
         }
@@ -104,6 +110,29 @@ impl Second {
 }
 
 impl Class {
+    /// A class of the same scale of which nothing is known yet.
+    pub fn emptied(&self) -> Class {
+        let mut latencies = self.latencies.clone();
+        latencies.reset();
+        Class::over(latencies)
+    }
+
+    fn over(latencies: Histogram<u64>) -> Class {
+        Class {
+            latencies,
+            nulls: 0,
+            errors: 0,
+            first_error: None,
+            wrong: 0,
+            wrong_texts: Vec::new(),
+            lost: 0,
+            unanswered: 0,
+            bytes_sent: 0,
+            bytes_received: 0,
+            seconds: Vec::new(),
+        }
+    }
+
     /// Adds what was measured elsewhere, on the same scale.
     pub fn add(&mut self, other: &Class) {
         self.latencies
@@ -134,19 +163,7 @@ impl Class {
 impl Record {
     /// Nothing yet, for so many classes.
     pub fn new(scale: Scale, classes: usize) -> Record {
-        let class = || Class {
-            latencies: scale.histogram(),
-            nulls: 0,
-            errors: 0,
-            first_error: None,
-            wrong: 0,
-            wrong_texts: Vec::new(),
-            lost: 0,
-            unanswered: 0,
-            bytes_sent: 0,
-            bytes_received: 0,
-            seconds: Vec::new(),
-        };
+        let class = || Class::over(scale.histogram());
         Record {
             scale,
             classes: std::iter::repeat_with(class).take(classes).collect(),
@@ -168,6 +185,33 @@ impl Record {
 
     /// Notes, besides, in which second since the start they came; the latency is in units.
     pub fn answered_in(&mut self, class: u16, second: u64, latency: u64, count: u64) {
+        self.add_to_second(
+            class,
+            second,
+            &Second {
+                count,
+                sum: latency.saturating_mul(count),
+                least: latency,
+                greatest: latency,
+                ..Second::default()
+            },
+        );
+    }
+
+    /// Notes bytes of requests and of answers by the second in which they left and came.
+    pub fn bytes_in(&mut self, class: u16, second: u64, sent_bytes: u64, received_bytes: u64) {
+        self.add_to_second(
+            class,
+            second,
+            &Second {
+                sent_bytes,
+                received_bytes,
+                ..Second::default()
+            },
+        );
+    }
+
+    fn add_to_second(&mut self, class: u16, second: u64, added: &Second) {
         let Some(class) = self.classes.get_mut(usize::from(class)) else {
             return;
         };
@@ -175,12 +219,7 @@ impl Record {
         if class.seconds.len() <= index {
             class.seconds.resize(index + 1, Second::default());
         }
-        class.seconds[index].add(&Second {
-            count,
-            sum: latency.saturating_mul(count),
-            least: latency,
-            greatest: latency,
-        });
+        class.seconds[index].add(added);
     }
 
     /// Notes that one of the answers was absent.
@@ -298,6 +337,7 @@ mod tests {
             sum,
             least,
             greatest,
+            ..Second::default()
         };
         assert_eq!(
             first.seconds,

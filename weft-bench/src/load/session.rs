@@ -12,6 +12,8 @@ use std::collections::VecDeque;
 use weft_reactor::ConnectionId;
 use weft_resp::{DecodeLimits, ReplyScanner};
 
+use super::tls::Channel;
+
 /// An error's text is kept up to here.
 const ERROR_BYTES_MAX: usize = 4096;
 
@@ -24,6 +26,8 @@ pub(super) const PROLOGUE: u16 = u16::MAX;
 /// One connection, or the place of one.
 pub(super) struct Session {
     pub(super) connection: Option<ConnectionId>,
+    /// Its encryption.
+    pub(super) channel: Option<Box<Channel>>,
     pub(super) scanner: ReplyScanner,
     /// Requests under way, oldest first.
     pub(super) under_way: VecDeque<Sent>,
@@ -65,6 +69,7 @@ impl Session {
     pub(super) fn new() -> Session {
         Session {
             connection: None,
+            channel: None,
             scanner: ReplyScanner::new(DecodeLimits::default()),
             under_way: VecDeque::new(),
             count: 0,
@@ -80,8 +85,9 @@ impl Session {
     }
 
     /// Begins a new connection.
-    pub(super) fn opened(&mut self, connection: ConnectionId) {
+    pub(super) fn opened(&mut self, connection: ConnectionId, channel: Option<Box<Channel>>) {
         self.connection = Some(connection);
+        self.channel = channel;
         self.scanner = ReplyScanner::new(DecodeLimits::default());
         self.fresh = true;
         self.heard = false;

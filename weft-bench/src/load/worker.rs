@@ -26,6 +26,7 @@ use super::live::{Counts, Live};
 use super::record::Record;
 use super::run::{GO_ON, Message, STOP, ThreadUse};
 use super::session::{PROLOGUE, Sent, Session, Stage};
+use super::tls::Channel;
 use super::{Answer, Asked, ErrorReplies, Losses, Next, Plan, Target, Workload};
 
 /// So many connections are opened at once. Servers accept from a queue of a few hundred; what does not fit in waits a
@@ -59,6 +60,8 @@ pub(super) struct Worker<W> {
     /// Sessions with room for requests.
     ready: Vec<u32>,
     output: Output,
+    /// What an encrypted connection received.
+    decrypted: Vec<u8>,
     measured: Measured,
     unfinished: usize,
     last_answer_ns: u64,
@@ -121,6 +124,7 @@ impl<W: Workload> Worker<W> {
             by_slot: Vec::new(),
             ready: Vec::with_capacity(share),
             output: Output::new(),
+            decrypted: Vec::new(),
             measured: Measured {
                 record: Record::new(plan.scale, plan.classes),
                 counts: Counts::default(),
@@ -303,7 +307,15 @@ impl<W: Workload> Worker<W> {
             self.by_slot.resize(id.slot() + 1, u32::MAX);
         }
         self.by_slot[id.slot()] = index as u32;
-        self.sessions[index].opened(id);
+        let mut channel = None;
+        if let Some(tls) = &self.plan.prologue.tls {
+            let refused = |error| Failure::Connect { target, error };
+            let mut new = Box::new(Channel::new(tls).map_err(refused)?);
+            new.take_pending(&mut self.output).map_err(refused)?;
+            io.send(id, &mut self.output);
+            channel = Some(new);
+        }
+        self.sessions[index].opened(id, channel);
         self.measured.counts.open += 1;
         Ok(())
     }
@@ -391,6 +403,10 @@ impl<W: Workload> Worker<W> {
                     if at_ns >= self.measured.from_ns {
                         let bytes = (self.output.len() - before) as u64;
                         self.measured.record.bytes_sent(class, bytes);
+                        if let Some(start_ns) = self.measured.series_start_ns {
+                            let second = now_ns.saturating_sub(start_ns) / 1_000_000_000;
+                            self.measured.record.bytes_in(class, second, bytes, 0);
+                        }
                         self.measured.counts.bytes += bytes;
                     }
                 }
@@ -421,7 +437,14 @@ impl<W: Workload> Worker<W> {
             }
         }
         match session.connection {
-            Some(id) if sends => io.send(id, &mut self.output),
+            Some(id) if sends => {
+                if let Some(channel) = &mut session.channel
+                    && let Err(error) = channel.seal(&mut self.output)
+                {
+                    return self.fail(Failure::Lost(error));
+                }
+                io.send(id, &mut self.output);
+            }
             _ => self.output.clear(),
         }
     }
@@ -449,6 +472,38 @@ impl<W: Workload> Worker<W> {
                 (_, failure) => self.fail(failure),
             },
         }
+    }
+
+    /// Works through what an encrypted connection has received.
+    fn decrypt<D: Driver>(
+        &mut self,
+        io: &mut D,
+        index: usize,
+        data: &[u8],
+        now_ns: u64,
+    ) -> Result<(), Failure> {
+        let target = self.target(index);
+        let session = &mut self.sessions[index];
+        let (Some(channel), Some(id)) = (&mut session.channel, session.connection) else {
+            return Ok(());
+        };
+        let mut plain = std::mem::take(&mut self.decrypted);
+        plain.clear();
+        let opened = channel.open(data, &mut plain);
+        let established = channel.is_established();
+        // An alert that says what is wrong goes out in any case.
+        let pending = channel.take_pending(&mut self.output);
+        if !self.output.is_empty() {
+            io.send(id, &mut self.output);
+        }
+        let outcome = match opened.and(pending) {
+            Ok(()) if plain.is_empty() => Ok(()),
+            Ok(()) => self.answers(io, index, &plain, now_ns),
+            Err(error) if established => Err(Failure::Lost(error)),
+            Err(error) => Err(Failure::Connect { target, error }),
+        };
+        self.decrypted = plain;
+        outcome
     }
 
     /// A session has nothing left to do.
@@ -573,6 +628,8 @@ impl<W: Workload> Worker<W> {
                 if class != PROLOGUE {
                     let verdict = self.workload.answer(&Answer {
                         connection,
+                        class,
+                        since_ns,
                         kind: reply.class,
                         bytes: whole,
                     });
@@ -652,6 +709,7 @@ impl Measured {
         if let Some(start_ns) = self.series_start_ns {
             let second = now_ns.saturating_sub(start_ns) / 1_000_000_000;
             self.record.answered_in(class, second, latency, count);
+            self.record.bytes_in(class, second, 0, answered.bytes);
         }
         if let Some(under_way) = &mut self.interval {
             let latencies = &mut under_way.interval.latencies;
@@ -698,9 +756,14 @@ impl<D: Driver, W: Workload> Handler<D> for Worker<W> {
 
     fn received(&mut self, io: &mut D, connection: ConnectionId, data: &mut [u8]) {
         let now_ns = io.turn_started_ns();
-        if let Some(index) = self.session_of(connection)
-            && let Err(failure) = self.answers(io, index, data, now_ns)
-        {
+        let Some(index) = self.session_of(connection) else {
+            return;
+        };
+        let outcome = match self.sessions[index].channel {
+            None => self.answers(io, index, data, now_ns),
+            Some(_) => self.decrypt(io, index, data, now_ns),
+        };
+        if let Err(failure) = outcome {
             self.fail(failure);
         }
     }
