@@ -146,7 +146,7 @@ fn changes_are_told_in_the_words_of_notifications() {
         ("ZDIFFSTORE d 2 z z", &["del"]),
         ("ZREMRANGEBYRANK u 0 0", &["zremrangebyrank"]),
         ("ZREMRANGEBYRANK u 0 -1", &["zremrangebyrank", "del"]),
-        ("ZREMRANGEBYSCORE i -inf 1", &["zremrangebyscore"]),
+        ("ZREMRANGEBYSCORE i -inf 2", &["zremrangebyscore"]),
         ("ZREMRANGEBYLEX i - +", &["zremrangebylex", "del"]),
         ("ZPOPMIN z", &["zpopmin"]),
         ("ZPOPMIN z 0", &[]),
@@ -310,6 +310,14 @@ fn what_is_there_all_the_time_is_scanned() {
             assert!(seen.contains(&format!("kept{number}")), "kept{number}");
         }
     }
+}
+
+#[test]
+fn scores_can_be_left_out_of_a_scan() {
+    let mut local = Local::new();
+    ask(&mut local, "ZADD z 1 a 2 b");
+    let expected = "*2\r\n$1\r\n0\r\n*2\r\n$1\r\na\r\n$1\r\nb\r\n";
+    assert_eq!(ask(&mut local, "ZSCAN z 0 COUNT 5 noscores"), expected);
 }
 
 #[test]

@@ -142,6 +142,8 @@ pub(super) enum Scanned {
     Keys,
     /// A hash: NOVALUES as well.
     Hash,
+    /// A sorted set: Valkey's NOSCORES as well.
+    SortedSet,
     /// Any other collection.
     Collection,
 }
@@ -154,7 +156,7 @@ pub(super) struct ScanOptions<'a> {
     /// What names must match, if not everything.
     pattern: Option<&'a [u8]>,
     value_type: Option<&'a [u8]>,
-    /// Fields are wanted without their values.
+    /// Fields are wanted without their values, members without their scores.
     pub(super) no_values: bool,
 }
 
@@ -179,6 +181,11 @@ impl<'a> ScanOptions<'a> {
                         "ERR NOVALUES option can only be used in HSCAN",
                     ));
                 }
+                options.no_values = true;
+                at += 1;
+                continue;
+            }
+            if is(word, "NOSCORES") && scanned == Scanned::SortedSet {
                 options.no_values = true;
                 at += 1;
                 continue;

@@ -450,17 +450,16 @@ impl Steps for Computation {
     }
 
     fn snapshots(self: Box<Self>) -> Vec<Box<Collection>> {
-        large(self.task.sources)
+        large(self.task.sources).collect()
     }
 }
 
 /// What the reaper has to free.
-fn large(sources: Vec<Source>) -> Vec<Box<Collection>> {
-    let collections = sources.into_iter().filter_map(|source| match source.built {
+fn large(sources: Vec<Source>) -> impl Iterator<Item = Box<Collection>> {
+    sources.into_iter().filter_map(|source| match source.built {
         Built::Large(collection) => Some(collection),
         Built::Packed(_) => None,
-    });
-    collections.collect()
+    })
 }
 
 fn zintercard(cx: &mut Context<'_, '_>) -> Result<(), CommandError> {
@@ -511,6 +510,6 @@ impl Steps for Counting {
     }
 
     fn snapshots(self: Box<Self>) -> Vec<Box<Collection>> {
-        large(self.sources)
+        large(self.sources).collect()
     }
 }

@@ -147,10 +147,10 @@ impl Snapshot {
     }
 
     /// What the reaper has to free.
-    fn into_large(self) -> Vec<Box<Collection>> {
+    fn into_large(self) -> Option<Box<Collection>> {
         match self.0 {
-            Built::Large(collection) => vec![collection],
-            Built::Packed(_) => Vec::new(),
+            Built::Large(collection) => Some(collection),
+            Built::Packed(_) => None,
         }
     }
 }
@@ -229,6 +229,6 @@ impl Steps for Listing {
     }
 
     fn snapshots(self: Box<Self>) -> Vec<Box<Collection>> {
-        self.snapshot.into_large()
+        self.snapshot.into_large().into_iter().collect()
     }
 }

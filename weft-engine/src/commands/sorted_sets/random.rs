@@ -167,6 +167,6 @@ impl Steps for Picking {
     }
 
     fn snapshots(self: Box<Self>) -> Vec<Box<Collection>> {
-        self.snapshot.into_large()
+        self.snapshot.into_large().into_iter().collect()
     }
 }

@@ -36,7 +36,7 @@ fn zscan(cx: &mut Context<'_, '_>) -> Result<(), CommandError> {
         reply_batch(&mut cx.reply, 0, 0);
         return Ok(());
     };
-    let options = ScanOptions::parse(cx.args, 3, Scanned::Collection)?;
+    let options = ScanOptions::parse(cx.args, 3, Scanned::SortedSet)?;
     let mut items: Vec<(Vec<u8>, f64)> = Vec::new();
     let set = SortedSetRef::from(found);
     let next = set.scan(cursor, options.count, |member, score| {
@@ -44,10 +44,14 @@ fn zscan(cx: &mut Context<'_, '_>) -> Result<(), CommandError> {
             items.push((member.to_vec(), score));
         }
     });
-    reply_batch(&mut cx.reply, next, items.len() * 2);
+    let with_scores = !options.no_values;
+    let width = if with_scores { 2 } else { 1 };
+    reply_batch(&mut cx.reply, next, items.len() * width);
     for (member, score) in &items {
         cx.reply.bulk(member);
-        cx.reply.bulk_double(*score);
+        if with_scores {
+            cx.reply.bulk_double(*score);
+        }
     }
     Ok(())
 }
