@@ -2,18 +2,31 @@
 //!
 //! `load` is the engine; it knows no command line and no report. Each mode is a folder that reads its own options, gives the
 //! engine a plan and something to send, and prints in its own shape: `redis_benchmark` is redis-benchmark's, `memtier` is
-//! memtier_benchmark's. Under the name of the program that a mode stands in for, this one is that mode.
+//! memtier_benchmark's, `native` is this program's own; `trace` records and replays. Under the name of the program that a mode stands in for, this one is that mode.
 #![forbid(unsafe_code)]
 // A program has no outside: `pub` is for its other modules.
 #![allow(unreachable_pub)]
 
+mod columns;
+mod compare;
+mod distribution;
+mod interrupt;
 mod load;
 mod memtier;
+mod native;
 mod numbers;
 mod reach;
 mod redis_benchmark;
+mod server;
+mod slots;
+mod stall;
+mod statistics;
 mod substitute;
+mod sweep;
+mod tls_settings;
+mod trace;
 mod uri;
+mod words;
 
 use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -24,8 +37,14 @@ const USAGE: &str = "\
 Usage: weft-bench <mode> [options]
 
 Modes:
+  run                open and closed loops, scripts, key skew, verification; the native mode
+  record             what a server's clients send, into a trace
+  replay             a trace, at the recorded pace or another
   redis-benchmark    options, tests and output of redis-benchmark
   memtier            options, workloads and output of memtier_benchmark
+  sweep              servers with several thread settings under several loads: figures, plots, the best setting
+  compare            two results: what changed, how sure that is, an exit status for scripts
+  stall              how long others wait while one client runs a slow command
 
 Started as `redis-benchmark` or `memtier_benchmark`, through a link of that name, the program is in that mode.
 `weft-bench <mode> --help` lists the mode's options.
@@ -42,8 +61,15 @@ fn main() -> ExitCode {
         _ => {}
     }
     match arguments.split_first() {
+        Some((mode, rest)) if mode == b"run" => native::main(rest),
+        Some((mode, rest)) if mode == b"record" => trace::record::main(rest),
+        Some((mode, rest)) if mode == b"replay" => trace::replay::main(rest),
         Some((mode, rest)) if mode == b"redis-benchmark" => redis_benchmark::run(rest),
         Some((mode, rest)) if mode == b"memtier" => memtier::run(rest),
+        Some((mode, rest)) if mode == b"sweep" => sweep::run(rest),
+        Some((mode, rest)) if mode == b"compare" => compare::run(rest),
+        Some((mode, rest)) if mode == b"stall" => stall::run(rest),
+        Some((mode, rest)) if mode == server::LAUNCHER.as_bytes() => server::launch(rest),
         Some((help, _)) if matches!(&help[..], b"--help" | b"-h" | b"help") => {
             print!("{USAGE}");
             ExitCode::SUCCESS

@@ -1,11 +1,13 @@
 //! Finding the server: which of a host's addresses answers, under which name it is spoken of.
 
-use std::net::ToSocketAddrs;
+use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
 use std::path::Path;
+use std::time::Duration;
 
+use rustls::StreamOwned;
 use weft_client::{Address, ClientError, Connection};
 
-use crate::load::{Target, system_text};
+use crate::load::{Target, Tls, system_text};
 
 /// Where a server is, as the user says it and as the system does.
 #[derive(Debug, Clone)]
@@ -25,8 +27,51 @@ pub struct Unreachable {
     pub why: String,
 }
 
+/// Which addresses are tried.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Family {
+    /// All.
+    #[default]
+    Any,
+    /// Those of IPv4.
+    V4,
+    /// Those of IPv6.
+    V6,
+}
+
+impl Family {
+    fn has(self, address: &SocketAddr) -> bool {
+        match self {
+            Family::Any => true,
+            Family::V4 => address.is_ipv4(),
+            Family::V6 => address.is_ipv6(),
+        }
+    }
+}
+
+/// How connections are made, where it is not the plain way.
+#[derive(Clone, Debug, Default)]
+pub struct Manner {
+    /// Which addresses are tried.
+    pub family: Family,
+    /// How connections are encrypted.
+    pub tls: Option<Tls>,
+    /// How long each address is waited for. `None`: as long as the system does.
+    pub patience: Option<Duration>,
+}
+
 /// Finds an address at which something listens, and the connection that shows it. A socket goes before host and port.
 pub fn reach(
+    host: &str,
+    port: u16,
+    socket: Option<&Path>,
+) -> Result<(Server, Connection), Unreachable> {
+    reach_by(&Manner::default(), host, port, socket)
+}
+
+/// The same in a manner of one's own.
+pub fn reach_by(
+    manner: &Manner,
     host: &str,
     port: u16,
     socket: Option<&Path>,
@@ -48,12 +93,12 @@ pub fn reach(
         .to_socket_addrs()
         .map_err(|error| unreachable(system_text(&error)))?;
     let mut last = unreachable("no address".to_owned());
-    for address in addresses {
+    for address in addresses.filter(|address| manner.family.has(address)) {
         let server = Server {
             name: name.clone(),
             target: Target::Tcp(address),
         };
-        match connect(&server) {
+        match connect_by(manner, &server) {
             Ok(connection) => return Ok((server, connection)),
             Err(error) => last = error,
         }
@@ -63,15 +108,46 @@ pub fn reach(
 
 /// A connection to a server.
 pub fn connect(server: &Server) -> Result<Connection, Unreachable> {
-    let address = match &server.target {
-        Target::Tcp(address) => Address::Tcp(address.ip().to_string(), address.port()),
-        Target::Unix(path) => Address::Unix(path.clone()),
+    connect_by(&Manner::default(), server)
+}
+
+/// The same in a manner of one's own.
+pub fn connect_by(manner: &Manner, server: &Server) -> Result<Connection, Unreachable> {
+    let connected = match &server.target {
+        Target::Tcp(address) if manner.tls.is_some() || manner.patience.is_some() => {
+            connect_tcp(manner, address)
+        }
+        Target::Tcp(address) => {
+            Connection::connect(&Address::Tcp(address.ip().to_string(), address.port()))
+        }
+        Target::Unix(path) => Connection::connect(&Address::Unix(path.clone())),
     };
-    Connection::connect(&address).map_err(|error| Unreachable {
+    connected.map_err(|error| Unreachable {
         name: server.name.clone(),
         why: match &error {
             ClientError::Io(error) => system_text(error),
             other => other.to_string(),
         },
     })
+}
+
+fn connect_tcp(manner: &Manner, address: &SocketAddr) -> Result<Connection, ClientError> {
+    let stream = match manner.patience {
+        Some(patience) => TcpStream::connect_timeout(address, patience),
+        None => TcpStream::connect(address),
+    };
+    let mut stream = stream.map_err(ClientError::Io)?;
+    stream.set_nodelay(true).map_err(ClientError::Io)?;
+    let Some(tls) = &manner.tls else {
+        return Ok(Connection::over(stream));
+    };
+    let refused =
+        |why: String| ClientError::Io(std::io::Error::other(format!("SSL_connect failed: {why}")));
+    let mut client = tls.client().map_err(|error| refused(error.to_string()))?;
+    while client.is_handshaking() {
+        client
+            .complete_io(&mut stream)
+            .map_err(|error| refused(system_text(&error)))?;
+    }
+    Ok(Connection::over(StreamOwned::new(client, stream)))
 }

@@ -63,7 +63,13 @@ pub struct Connection {
 enum Stream {
     Tcp(TcpStream),
     Unix(UnixStream),
+    Other(Box<dyn Duplex>),
 }
+
+/// Bytes in both directions, over whatever the caller has made.
+trait Duplex: Read + Write + Send + fmt::Debug {}
+
+impl<S: Read + Write + Send + fmt::Debug> Duplex for S {}
 
 impl Connection {
     /// Connects to `address`. A TCP connection sends without delay (TCP_NODELAY).
@@ -76,12 +82,21 @@ impl Connection {
             }
             Address::Unix(path) => Stream::Unix(UnixStream::connect(path)?),
         };
-        Ok(Connection {
+        Ok(Connection::new(stream))
+    }
+
+    /// Speaks over a stream that has come about in another way, such as one that encrypts. Its timeouts are its maker's.
+    pub fn over(stream: impl Read + Write + Send + fmt::Debug + 'static) -> Self {
+        Connection::new(Stream::Other(Box::new(stream)))
+    }
+
+    fn new(stream: Stream) -> Self {
+        Connection {
             stream,
             received: Vec::new(),
             consumed: 0,
             reply_bytes_max: REPLY_BYTES_MAX,
-        })
+        }
     }
 
     /// How long one wait for bytes may last; `None` waits for ever.
@@ -89,6 +104,7 @@ impl Connection {
         match &self.stream {
             Stream::Tcp(stream) => stream.set_read_timeout(timeout)?,
             Stream::Unix(stream) => stream.set_read_timeout(timeout)?,
+            Stream::Other(_) => {}
         }
         Ok(())
     }
@@ -103,6 +119,10 @@ impl Connection {
         match &mut self.stream {
             Stream::Tcp(stream) => stream.write_all(bytes)?,
             Stream::Unix(stream) => stream.write_all(bytes)?,
+            Stream::Other(stream) => {
+                stream.write_all(bytes)?;
+                stream.flush()?;
+            }
         }
         Ok(())
     }
@@ -117,9 +137,10 @@ impl Connection {
     /// Tells the server that nothing more will be sent; replies can still be read.
     pub fn finish_sending(&mut self) -> Result<(), ClientError> {
         let how = std::net::Shutdown::Write;
-        match &self.stream {
+        match &mut self.stream {
             Stream::Tcp(stream) => stream.shutdown(how)?,
             Stream::Unix(stream) => stream.shutdown(how)?,
+            Stream::Other(stream) => stream.flush()?,
         }
         Ok(())
     }
@@ -215,6 +236,7 @@ impl Connection {
             let count = match &mut self.stream {
                 Stream::Tcp(stream) => stream.read(space),
                 Stream::Unix(stream) => stream.read(space),
+                Stream::Other(stream) => stream.read(space),
             };
             match count {
                 Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}

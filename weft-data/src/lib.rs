@@ -6,10 +6,12 @@
 //! arguments or a structure without hidden state.
 #![forbid(unsafe_code)]
 
+pub mod bitmap;
 pub mod collection;
 pub mod cow_vec;
 pub mod glob;
 pub mod hash;
+pub mod hyperloglog;
 pub mod lcs;
 pub mod list;
 pub mod long_double;

@@ -165,6 +165,12 @@ impl<'a> Member<'a> {
         }
     }
 
+    /// Whether its text is empty.
+    #[must_use]
+    pub fn is_empty(self) -> bool {
+        self.len() == 0
+    }
+
     /// The length of its text in bytes.
     #[must_use]
     pub fn len(self) -> usize {
@@ -355,7 +361,6 @@ impl<'a> From<CollectionRef<'a>> for SetRef<'a> {
         match collection {
             CollectionRef::Packed(bytes) => SetRef(View::Flat(bytes)),
             CollectionRef::Large(Collection::Set(set)) => set.as_ref(),
-            #[allow(unreachable_patterns)]
             CollectionRef::Large(other) => unreachable!("{}, not {other:?}", WANTED),
         }
     }
@@ -547,7 +552,6 @@ const WANTED: &str = "a set was asked for";
 fn set_of(collection: &mut Collection) -> &mut Set {
     match collection {
         Collection::Set(set) => set,
-        #[allow(unreachable_patterns)]
         other => unreachable!("{}, not {other:?}", WANTED),
     }
 }

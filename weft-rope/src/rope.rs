@@ -111,6 +111,15 @@ impl Rope {
         }
     }
 
+    /// The same to be written, copied first if it is shared.
+    pub fn contiguous_mut(&mut self) -> Option<&mut [u8]> {
+        match self.chunks_mut() {
+            [] => Some(&mut []),
+            [only] => Some(only.make_mut()),
+            _ => None,
+        }
+    }
+
     /// Bytes allocated for this rope: chunk capacities, counts and the list, shared or not.
     pub fn allocated_bytes(&self) -> usize {
         // The counted header of a chunk: two counts and a vector.
@@ -157,7 +166,7 @@ impl Rope {
         }
     }
 
-    /// Appends `count` zero bytes.
+    /// Appends `count` zero bytes. Many of them share their memory until they are written.
     pub fn append_zeroes(&mut self, mut count: usize) {
         if count == 0 {
             return;
@@ -165,6 +174,15 @@ impl Rope {
         self.len += count;
         if let Some(last) = self.last_mut() {
             count -= last.extend_zeroes(count);
+        }
+        if count >= 2 * CHUNK_BYTES {
+            // Full chunks of zeroes are one and the same until they are written.
+            let mut zeroes = Chunk::with_capacity(CHUNK_BYTES);
+            zeroes.extend_zeroes(CHUNK_BYTES);
+            while count >= CHUNK_BYTES {
+                self.add(zeroes.clone());
+                count -= CHUNK_BYTES;
+            }
         }
         while count > 0 {
             let mut chunk = Chunk::with_capacity(count);

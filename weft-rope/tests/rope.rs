@@ -236,3 +236,41 @@ fn ranges_past_the_end_are_cut() {
     assert_eq!(Rope::new().as_contiguous(), Some(&b""[..]));
     assert_eq!(Rope::new().allocated_bytes(), 0);
 }
+
+#[test]
+fn many_zeroes_share_their_memory_until_they_are_written() {
+    const HALF_GIGABYTE: usize = 512 << 20;
+    let mut rope = Rope::new();
+    rope.write_at(HALF_GIGABYTE - 1, &[1]);
+    assert_eq!(rope.len(), HALF_GIGABYTE);
+    let addresses = |rope: &Rope| -> Vec<*const u8> {
+        let chunks = rope.chunks().iter();
+        chunks.map(|chunk| chunk.as_slice().as_ptr()).collect()
+    };
+    let before = addresses(&rope);
+    let mut distinct = before.clone();
+    distinct.dedup();
+    assert_eq!(distinct.len(), 2, "the last one is written");
+    let snapshot = rope.clone();
+    rope.write_at(HALF_GIGABYTE / 2, &[0x80]);
+    assert_eq!(snapshot.byte(HALF_GIGABYTE / 2), Some(0));
+    assert_eq!(rope.byte(HALF_GIGABYTE / 2), Some(0x80));
+    let copied = before
+        .iter()
+        .zip(addresses(&rope))
+        .filter(|(old, new)| **old != *new);
+    assert_eq!(copied.count(), 1);
+    assert_eq!(addresses(&snapshot), before);
+}
+
+#[test]
+fn one_piece_is_written_as_it_lies() {
+    let mut rope = Rope::from_slice(b"abc");
+    let before = rope.clone();
+    rope.contiguous_mut().expect("one chunk")[1] = b'x';
+    assert!(rope == *b"axc".as_slice());
+    assert!(before == *b"abc".as_slice());
+    assert_eq!(Rope::new().contiguous_mut(), Some([].as_mut_slice()));
+    let mut long = Rope::from_slice(&[0; CHUNK_BYTES + 1]);
+    assert_eq!(long.contiguous_mut(), None);
+}

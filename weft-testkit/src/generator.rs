@@ -115,6 +115,33 @@ const OFFSETS: &[&str] = &[
     "9223372036854775807",
     "-9223372036854775808",
 ];
+/// Bits to look for.
+const BITS: &[&str] = &["0", "1", "0", "1", "0", "1", "2", "-1"];
+/// Types of bit fields.
+const FIELD_TYPES: &[&str] = &[
+    "u1", "i1", "u2", "i5", "u7", "u8", "i8", "u13", "i16", "u31", "u32", "i32", "i33", "u57",
+    "i62", "u63", "i63", "i64",
+];
+const ODD_FIELD_TYPES: &[&str] = &[
+    "u64", "i65", "u0", "i0", "u", "U8", "8", "u08", "i-1", "i8x", "",
+];
+/// What is written to bits, mostly, and to bit fields.
+const FIELD_VALUES: &[&str] = &[
+    "0",
+    "1",
+    "0",
+    "1",
+    "-1",
+    "2",
+    "100",
+    "255",
+    "256",
+    "-129",
+    "65536",
+    "-9223372036854775808",
+    "9223372036854775807",
+    "4611686018427387904",
+];
 /// The same for offsets in bits.
 const BIT_OFFSETS: &[&str] = &[
     "0",
@@ -454,7 +481,9 @@ impl Generator {
             ArgumentKind::Key => self.key(),
             ArgumentKind::Integer => match argument.name.as_str() {
                 "offset" if self.bits => self.pick_text(BIT_OFFSETS, ODD_INTEGERS),
-                "offset" | "start" | "end" | "bit" => self.pick_text(OFFSETS, ODD_INTEGERS),
+                "bit" => self.pick_text(BITS, ODD_INTEGERS),
+                "value" | "increment" if self.bits => self.pick_text(FIELD_VALUES, ODD_INTEGERS),
+                "offset" | "start" | "end" => self.pick_text(OFFSETS, ODD_INTEGERS),
                 "cursor" => self.pick_text(&["0", "0", "0", "0", "1", "42"], ODD_INTEGERS),
                 "index" | "index1" | "index2" | "destination-db" => {
                     self.pick_text(&["0", "1", "2", "15", "16", "-1"], ODD_INTEGERS)
@@ -491,6 +520,9 @@ impl Generator {
     }
 
     fn string(&mut self, name: &str) -> Vec<u8> {
+        if name == "encoding" {
+            return self.pick_text(FIELD_TYPES, ODD_FIELD_TYPES);
+        }
         if name == "type" {
             return self.pick_text(
                 &["string", "list", "hash", "set", "zset", "stream", "STRING"],

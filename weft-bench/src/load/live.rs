@@ -13,6 +13,7 @@ pub struct Live {
     latency_sum: AtomicU64,
     bytes: AtomicU64,
     errors: AtomicU64,
+    failed: AtomicU64,
     open: AtomicU64,
 }
 
@@ -27,8 +28,34 @@ pub struct Counts {
     pub bytes: u64,
     /// Answers that were errors.
     pub errors: u64,
+    /// Requests that failed in other ways: wrong answers, and none because a connection broke.
+    pub failed: u64,
     /// Connections that are open.
     pub open: u64,
+}
+
+impl Counts {
+    /// Adds those of another thread.
+    pub fn add(&mut self, other: &Counts) {
+        self.answered += other.answered;
+        self.latency_sum = self.latency_sum.saturating_add(other.latency_sum);
+        self.bytes += other.bytes;
+        self.errors += other.errors;
+        self.failed += other.failed;
+        self.open += other.open;
+    }
+
+    /// What came since they were `earlier`; `open` as it is.
+    pub fn since(&self, earlier: &Counts) -> Counts {
+        Counts {
+            answered: self.answered - earlier.answered,
+            latency_sum: self.latency_sum.saturating_sub(earlier.latency_sum),
+            bytes: self.bytes - earlier.bytes,
+            errors: self.errors - earlier.errors,
+            failed: self.failed - earlier.failed,
+            open: self.open,
+        }
+    }
 }
 
 impl Live {
@@ -40,6 +67,7 @@ impl Live {
             .store(counts.latency_sum, Ordering::Relaxed);
         self.bytes.store(counts.bytes, Ordering::Relaxed);
         self.errors.store(counts.errors, Ordering::Relaxed);
+        self.failed.store(counts.failed, Ordering::Relaxed);
         self.open.store(counts.open, Ordering::Relaxed);
     }
 
@@ -50,6 +78,7 @@ impl Live {
             latency_sum: self.latency_sum.load(Ordering::Relaxed),
             bytes: self.bytes.load(Ordering::Relaxed),
             errors: self.errors.load(Ordering::Relaxed),
+            failed: self.failed.load(Ordering::Relaxed),
             open: self.open.load(Ordering::Relaxed),
         }
     }

@@ -6,26 +6,33 @@
 
 mod budget;
 mod failure;
+mod interval;
 mod live;
 mod record;
 mod run;
+mod session;
 mod template;
+mod tls;
 mod worker;
 
 use std::fmt;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
+use weft_resp::ReplyClass;
 use weft_rope::Output;
 
 pub use budget::{Budget, Share};
 pub use failure::{Failure, system_text};
+pub use interval::Interval;
 #[cfg(test)]
 pub use record::Record;
 pub use record::{Class, Scale};
 pub use run::{Outcome, Progress, Run};
 pub use template::{NUMBER_END, PLACEHOLDER, Template, encode};
+pub use tls::Tls;
 
 /// What a run does, apart from what its workloads send.
 #[derive(Clone, Debug)]
@@ -50,6 +57,34 @@ pub struct Plan {
     pub classes: usize,
     /// Whether what was measured is also told apart by seconds.
     pub by_second: bool,
+    /// What only some modes want otherwise.
+    pub conduct: Conduct,
+}
+
+/// What a run does besides sending and measuring. The default: nothing.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Conduct {
+    /// What happens when a connection breaks.
+    pub losses: Losses,
+    /// Connections are opened when their workload says so and closed when it is finished, rather than all of them before
+    /// the start.
+    pub lazy: bool,
+    /// What is sent before so long after the start is not recorded.
+    pub warmup: Duration,
+    /// So long after the start the run ends; what is not answered then counts as unanswered.
+    pub patience: Option<Duration>,
+    /// How long the intervals are about which [`Run::take_intervals`] tells. None: it has nothing to tell.
+    pub interval: Option<Duration>,
+}
+
+/// What happens when a connection breaks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Losses {
+    /// It ends the run.
+    #[default]
+    Fatal,
+    /// What was under way on it is counted as lost, and after a moment its workload is asked again.
+    Counted,
 }
 
 /// Where a connection goes.
@@ -61,11 +96,13 @@ pub enum Target {
     Unix(PathBuf),
 }
 
-/// Requests whose answers are not measured: who the client is, which database it wants.
+/// How a connection begins, which is not measured: encryption, and requests that say who the client is and which database
+/// it wants.
 #[derive(Clone, Debug, Default)]
 pub struct Prologue {
     requests: Vec<u8>,
     count: u32,
+    tls: Option<Tls>,
 }
 
 impl Prologue {
@@ -73,6 +110,11 @@ impl Prologue {
     pub fn push<A: AsRef<[u8]>>(&mut self, arguments: &[A]) {
         self.requests.extend(encode(arguments));
         self.count += 1;
+    }
+
+    /// Has connections encrypted.
+    pub fn encrypt(&mut self, tls: Option<Tls>) {
+        self.tls = tls;
     }
 }
 
@@ -87,9 +129,66 @@ pub enum ErrorReplies {
 
 /// What the connections of one thread send.
 pub trait Workload: Send + 'static {
+    /// Whether [`Workload::answer`] wants to see the answers.
+    const READS: bool = false;
+
+    /// The run begins, at this time of the monotonic clock: the same for all threads.
+    fn started(&mut self, now_ns: u64) {
+        let _ = now_ns;
+    }
+
     /// Appends the next requests of a connection to `out`. Asked again at once while there is room, until the answer is
     /// something else than requests.
     fn next(&mut self, asked: &Asked, out: &mut Output) -> Next;
+
+    /// An answer is complete. Called in the order of a connection's requests, if [`Workload::READS`].
+    fn answer(&mut self, answer: &Answer<'_>) -> Verdict {
+        let _ = answer;
+        Verdict::default()
+    }
+
+    /// A connection is gone, and so are the answers that were under way on it.
+    fn lost(&mut self, connection: usize) {
+        let _ = connection;
+    }
+
+    /// The thread has ended, at this time of the monotonic clock. Not called when a run is dropped or fails.
+    fn finished(&mut self, now_ns: u64) {
+        let _ = now_ns;
+    }
+}
+
+/// A complete answer.
+#[derive(Clone, Copy, Debug)]
+pub struct Answer<'a> {
+    /// The connection's number, over all threads.
+    pub connection: usize,
+    /// The class of the request.
+    pub class: u16,
+    /// When the request left, or was due.
+    pub since_ns: u64,
+    /// What kind of thing it is.
+    pub kind: ReplyClass,
+    /// All of it, as it came.
+    pub bytes: &'a [u8],
+}
+
+/// What the workload makes of an answer.
+#[derive(Clone, Debug, Default)]
+pub struct Verdict {
+    /// It is not what it should be: why.
+    pub wrong: Option<Vec<u8>>,
+    /// It is the last one of several that are measured together.
+    pub unit: Option<UnitEnd>,
+}
+
+/// The end of several requests that are measured together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct UnitEnd {
+    /// The class under which they count together.
+    pub class: u16,
+    /// When they began.
+    pub since_ns: u64,
 }
 
 /// Who asks for requests.
@@ -97,6 +196,8 @@ pub trait Workload: Send + 'static {
 pub struct Asked {
     /// The connection's number, over all threads.
     pub connection: usize,
+    /// It is open, or being opened. If not, it can be opened, wait or be finished.
+    pub open: bool,
     /// Nothing has been sent on it yet since it was (re)opened.
     pub fresh: bool,
     /// How many requests there is room for. At least 1.
@@ -117,8 +218,19 @@ pub enum Next {
         /// Of which class.
         class: u16,
     },
-    /// Is closed and opened again, and asked then. Only with nothing under way.
+    /// The same, but their latency counts from this time of the monotonic clock: when they should have been sent.
+    Due {
+        /// How many.
+        count: u32,
+        /// Of which class.
+        class: u16,
+        /// When.
+        due_ns: u64,
+    },
+    /// Is closed, if it is open, and opened again, and asked then. Only with nothing under way.
     Reconnect,
+    /// Is closed and asked again at this time of the monotonic clock. Only with nothing under way.
+    CloseUntil(u64),
     /// Is asked again at this time of the monotonic clock, or when an answer comes before it.
     At(u64),
     /// Is asked again when an answer comes; with nothing under way it stays open and sends nothing.

@@ -20,7 +20,8 @@ pub struct Scale {
 }
 
 impl Scale {
-    fn histogram(&self) -> Histogram<u64> {
+    /// An empty histogram of it.
+    pub fn histogram(&self) -> Histogram<u64> {
         let lowest = self.lowest.max(1);
         let highest = (LONGEST_NS / self.unit_ns.max(1)).max(lowest * 2);
         Histogram::new_with_bounds(lowest, highest, self.digits.min(5))
@@ -33,7 +34,16 @@ impl Scale {
 pub struct Record {
     scale: Scale,
     classes: Vec<Class>,
+    /// Connections that broke or did not come about.
+    pub lost_connections: u64,
+    /// Why the first of them did.
+    pub first_loss: Option<String>,
+    /// How long the oldest request had been under way that was unanswered at the end, in units of the scale.
+    pub oldest_unanswered: u64,
 }
+
+/// So many wrong answers of a class are described.
+const WRONG_TOLD: usize = 5;
 
 /// The requests of one class.
 #[derive(Clone, Debug)]
@@ -46,6 +56,14 @@ pub struct Class {
     pub errors: u64,
     /// The first of them.
     pub first_error: Option<Vec<u8>>,
+    /// Answers that were not what they should be.
+    pub wrong: u64,
+    /// What was wrong with the first few.
+    pub wrong_texts: Vec<Vec<u8>>,
+    /// Requests whose connection broke before the answer.
+    pub lost: u64,
+    /// Requests without an answer when the run ended.
+    pub unanswered: u64,
     /// Bytes of requests.
     pub bytes_sent: u64,
     /// Bytes of answers.
@@ -65,6 +83,10 @@ pub struct Second {
     pub least: u64,
     /// The greatest.
     pub greatest: u64,
+    /// Bytes of requests that left in it.
+    pub sent_bytes: u64,
+    /// Bytes of answers that came in it.
+    pub received_bytes: u64,
 }
 
 /// So many seconds are told apart: a day. Later ones count as the last.
@@ -72,6 +94,8 @@ const SECONDS_MAX: usize = 86_400;
 
 impl Second {
     fn add(&mut self, other: &Second) {
+        self.sent_bytes += other.sent_bytes;
+        self.received_bytes += other.received_bytes;
         if other.count == 0 {
             return;
         }
@@ -86,6 +110,29 @@ impl Second {
 }
 
 impl Class {
+    /// A class of the same scale of which nothing is known yet.
+    pub fn emptied(&self) -> Class {
+        let mut latencies = self.latencies.clone();
+        latencies.reset();
+        Class::over(latencies)
+    }
+
+    fn over(latencies: Histogram<u64>) -> Class {
+        Class {
+            latencies,
+            nulls: 0,
+            errors: 0,
+            first_error: None,
+            wrong: 0,
+            wrong_texts: Vec::new(),
+            lost: 0,
+            unanswered: 0,
+            bytes_sent: 0,
+            bytes_received: 0,
+            seconds: Vec::new(),
+        }
+    }
+
     /// Adds what was measured elsewhere, on the same scale.
     pub fn add(&mut self, other: &Class) {
         self.latencies
@@ -96,6 +143,12 @@ impl Class {
         if self.first_error.is_none() {
             self.first_error.clone_from(&other.first_error);
         }
+        self.wrong += other.wrong;
+        let room = WRONG_TOLD.saturating_sub(self.wrong_texts.len());
+        self.wrong_texts
+            .extend(other.wrong_texts.iter().take(room).cloned());
+        self.lost += other.lost;
+        self.unanswered += other.unanswered;
         self.bytes_sent += other.bytes_sent;
         self.bytes_received += other.bytes_received;
         if self.seconds.len() < other.seconds.len() {
@@ -110,18 +163,13 @@ impl Class {
 impl Record {
     /// Nothing yet, for so many classes.
     pub fn new(scale: Scale, classes: usize) -> Record {
-        let class = || Class {
-            latencies: scale.histogram(),
-            nulls: 0,
-            errors: 0,
-            first_error: None,
-            bytes_sent: 0,
-            bytes_received: 0,
-            seconds: Vec::new(),
-        };
+        let class = || Class::over(scale.histogram());
         Record {
             scale,
             classes: std::iter::repeat_with(class).take(classes).collect(),
+            lost_connections: 0,
+            first_loss: None,
+            oldest_unanswered: 0,
         }
     }
 
@@ -137,6 +185,33 @@ impl Record {
 
     /// Notes, besides, in which second since the start they came; the latency is in units.
     pub fn answered_in(&mut self, class: u16, second: u64, latency: u64, count: u64) {
+        self.add_to_second(
+            class,
+            second,
+            &Second {
+                count,
+                sum: latency.saturating_mul(count),
+                least: latency,
+                greatest: latency,
+                ..Second::default()
+            },
+        );
+    }
+
+    /// Notes bytes of requests and of answers by the second in which they left and came.
+    pub fn bytes_in(&mut self, class: u16, second: u64, sent_bytes: u64, received_bytes: u64) {
+        self.add_to_second(
+            class,
+            second,
+            &Second {
+                sent_bytes,
+                received_bytes,
+                ..Second::default()
+            },
+        );
+    }
+
+    fn add_to_second(&mut self, class: u16, second: u64, added: &Second) {
         let Some(class) = self.classes.get_mut(usize::from(class)) else {
             return;
         };
@@ -144,12 +219,7 @@ impl Record {
         if class.seconds.len() <= index {
             class.seconds.resize(index + 1, Second::default());
         }
-        class.seconds[index].add(&Second {
-            count,
-            sum: latency.saturating_mul(count),
-            least: latency,
-            greatest: latency,
-        });
+        class.seconds[index].add(added);
     }
 
     /// Notes that one of the answers was absent.
@@ -167,6 +237,37 @@ impl Record {
             class.errors += 1;
             class.first_error.get_or_insert_with(text);
         }
+    }
+
+    /// Notes that one of the answers was not what it should be.
+    pub fn was_wrong(&mut self, class: u16, text: Vec<u8>) {
+        if let Some(class) = self.classes.get_mut(usize::from(class)) {
+            class.wrong += 1;
+            if class.wrong_texts.len() < WRONG_TOLD {
+                class.wrong_texts.push(text);
+            }
+        }
+    }
+
+    /// Notes requests whose connection broke.
+    pub fn were_lost(&mut self, class: u16, count: u64) {
+        if let Some(class) = self.classes.get_mut(usize::from(class)) {
+            class.lost += count;
+        }
+    }
+
+    /// Notes requests that have been under way for so long when the run ended.
+    pub fn were_unanswered(&mut self, class: u16, count: u64, age_ns: u64) {
+        if let Some(class) = self.classes.get_mut(usize::from(class)) {
+            class.unanswered += count;
+            self.oldest_unanswered = self.oldest_unanswered.max(age_ns / self.scale.unit_ns);
+        }
+    }
+
+    /// Notes that a connection broke or did not come about.
+    pub fn connection_lost(&mut self, why: impl FnOnce() -> String) {
+        self.lost_connections += 1;
+        self.first_loss.get_or_insert_with(why);
     }
 
     /// Notes bytes of requests.
@@ -190,6 +291,11 @@ impl Record {
         for (class, other) in self.classes.iter_mut().zip(&other.classes) {
             class.add(other);
         }
+        self.lost_connections += other.lost_connections;
+        if self.first_loss.is_none() {
+            self.first_loss.clone_from(&other.first_loss);
+        }
+        self.oldest_unanswered = self.oldest_unanswered.max(other.oldest_unanswered);
     }
 
     /// What was measured of each class.
@@ -231,6 +337,7 @@ mod tests {
             sum,
             least,
             greatest,
+            ..Second::default()
         };
         assert_eq!(
             first.seconds,

@@ -5,7 +5,7 @@
 
 use std::io;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -13,6 +13,7 @@ use std::time::Duration;
 use weft_reactor::{Driver, DriverOptions, EpollDriver, UringDriver, Waker, monotonic_ns};
 
 use super::failure::Failure;
+use super::interval::{Interval, Intervals};
 use super::live::{Counts, Live};
 use super::record::Record;
 use super::worker::{Finished, Worker};
@@ -24,10 +25,13 @@ pub struct Run {
     threads: Vec<JoinHandle<()>>,
     messages: Receiver<Message>,
     wakers: Vec<Waker>,
-    stop: Arc<AtomicBool>,
+    stop: Arc<AtomicU8>,
     live: Arc<[Live]>,
     record: Record,
+    intervals: Intervals,
+    uses: Vec<ThreadUse>,
     unfinished: usize,
+    /// When the measurement begins.
     started_ns: u64,
     ended_ns: u64,
 }
@@ -39,8 +43,21 @@ pub struct Outcome {
     pub record: Record,
     /// Requests answered.
     pub answered: u64,
-    /// From the start until the last answer.
+    /// From the beginning of the measurement until the last answer.
     pub elapsed: Duration,
+    /// What the threads used of the processors.
+    pub threads: Vec<ThreadUse>,
+}
+
+/// One thread's use of the processors while it measured.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ThreadUse {
+    /// The time it measured.
+    pub elapsed: Duration,
+    /// The time it spent on a processor.
+    pub cpu: Duration,
+    /// The time it could have run and had no processor.
+    pub waiting: Duration,
 }
 
 /// How far a run is.
@@ -48,7 +65,7 @@ pub struct Outcome {
 pub struct Progress {
     /// Sums over all threads.
     pub counts: Counts,
-    /// Since the start.
+    /// Since the beginning of the measurement.
     pub elapsed: Duration,
 }
 
@@ -56,9 +73,16 @@ pub struct Progress {
 pub(super) enum Message {
     /// All connections have been opened; this wakes the thread.
     Ready(Waker),
+    /// An interval of thread K is over.
+    Interval(usize, Box<Interval>),
     Finished(Box<Finished>),
     Failed(Failure),
 }
+
+/// What threads are told: nothing, to end as if everything had been sent, to end without a result.
+pub(super) const GO_ON: u8 = 0;
+pub(super) const END: u8 = 1;
+pub(super) const STOP: u8 = 2;
 
 impl Run {
     /// Opens all connections and starts, with the driver that takes the least processor time: rings where the system allows
@@ -87,17 +111,19 @@ impl Run {
             threads: Vec::new(),
             messages,
             wakers: Vec::new(),
-            stop: Arc::new(AtomicBool::new(false)),
+            stop: Arc::new(AtomicU8::new(GO_ON)),
             live,
             record: Record::new(plan.scale, plan.classes),
+            intervals: Intervals::new(plan.scale, plan.threads),
+            uses: Vec::new(),
             unfinished: plan.threads,
             started_ns: 0,
             ended_ns: 0,
         };
-        let mut starts: Vec<Sender<()>> = Vec::new();
+        let mut starts: Vec<Sender<u64>> = Vec::new();
         for number in 0..plan.threads {
             let (start, started) = channel();
-            let worker = Worker::new(&plan, number, workload(number), &run.live);
+            let worker = Worker::new(&plan, number, workload(number), &run.live, sender.clone());
             let (messages, stop) = (sender.clone(), Arc::clone(&run.stop));
             let thread = std::thread::Builder::new()
                 .name(format!("load-{number}"))
@@ -114,14 +140,18 @@ impl Run {
                     drop(starts);
                     return Err(failure);
                 }
-                Ok(Message::Finished(_)) | Err(_) => unreachable!("threads wait for the start"),
+                Ok(Message::Finished(_) | Message::Interval(..)) | Err(_) => {
+                    unreachable!("threads wait for the start")
+                }
             }
         }
-        run.started_ns = monotonic_ns();
+        let started_ns = monotonic_ns();
+        let warmup_ns = u64::try_from(plan.conduct.warmup.as_nanos()).unwrap_or(u64::MAX);
+        run.started_ns = started_ns.saturating_add(warmup_ns);
         run.ended_ns = run.started_ns;
         for start in &starts {
             // A thread that has gone has said why.
-            let _ = start.send(());
+            let _ = start.send(started_ns);
         }
         Ok(run)
     }
@@ -136,9 +166,12 @@ impl Run {
                 Ok(Message::Finished(finished)) => {
                     self.record.merge(&finished.record);
                     self.ended_ns = self.ended_ns.max(finished.last_answer_ns);
+                    self.uses.push(finished.thread);
+                    self.intervals.ended(finished.number);
                     self.unfinished -= 1;
                 }
                 Ok(Message::Failed(failure)) => return Some(Err(failure)),
+                Ok(Message::Interval(thread, interval)) => self.intervals.tell(thread, &interval),
                 Ok(Message::Ready(_)) => {}
                 Err(RecvTimeoutError::Timeout) => return None,
                 Err(RecvTimeoutError::Disconnected) => {
@@ -151,18 +184,30 @@ impl Run {
             record: self.record.clone(),
             answered: self.progress().counts.answered,
             elapsed: Duration::from_nanos(self.ended_ns - self.started_ns),
+            threads: self.uses.clone(),
         }))
+    }
+
+    /// The intervals that are over since the last call, if the plan asks for any.
+    pub fn take_intervals(&mut self) -> impl Iterator<Item = Interval> + '_ {
+        std::iter::from_fn(|| self.intervals.take())
+    }
+
+    /// Ends it before its time: nothing more is sent, and what is not answered counts as unanswered.
+    pub fn end(&self) {
+        self.tell(END);
+    }
+
+    fn tell(&self, word: u8) {
+        self.stop.store(word, Ordering::Release);
+        self.wakers.iter().for_each(Waker::wake);
     }
 
     /// How far it is.
     pub fn progress(&self) -> Progress {
         let mut sum = Counts::default();
         for counts in self.live.iter().map(Live::load) {
-            sum.answered += counts.answered;
-            sum.latency_sum += counts.latency_sum;
-            sum.bytes += counts.bytes;
-            sum.errors += counts.errors;
-            sum.open += counts.open;
+            sum.add(&counts);
         }
         Progress {
             counts: sum,
@@ -173,8 +218,7 @@ impl Run {
 
 impl Drop for Run {
     fn drop(&mut self) {
-        self.stop.store(true, Ordering::Release);
-        self.wakers.iter().for_each(Waker::wake);
+        self.tell(STOP);
         for thread in self.threads.drain(..) {
             // A panic has been printed; there is nothing to add.
             let _ = thread.join();
@@ -187,18 +231,18 @@ fn live_through<D: Driver, W: Workload>(
     mut worker: Worker<W>,
     driver: impl Fn() -> io::Result<D>,
     messages: &Sender<Message>,
-    started: &Receiver<()>,
-    stop: &AtomicBool,
+    started: &Receiver<u64>,
+    stop: &AtomicU8,
 ) {
     let mut life = || -> Result<Option<Finished>, Failure> {
         let mut io = driver().map_err(Failure::System)?;
         worker.open(&mut io)?;
         // Whoever no longer listens no longer needs it.
         let _ = messages.send(Message::Ready(io.waker()));
-        if started.recv().is_err() {
+        let Ok(started_ns) = started.recv() else {
             return Ok(None);
-        }
-        worker.run(&mut io, stop)
+        };
+        worker.run(&mut io, stop, started_ns)
     };
     let message = match life() {
         Ok(Some(finished)) => Message::Finished(Box::new(finished)),
@@ -216,7 +260,7 @@ mod tests {
     use weft_rope::Output;
 
     use super::*;
-    use crate::load::{Asked, Budget, ErrorReplies, Next, Prologue, Scale, Share, Target};
+    use crate::load::{Asked, Budget, Conduct, ErrorReplies, Next, Prologue, Scale, Share, Target};
 
     /// Batches of three requests, each on a connection of its own if so wanted.
     struct Batches {
@@ -284,6 +328,7 @@ mod tests {
             },
             classes: 1,
             by_second: true,
+            conduct: Conduct::default(),
         }
     }
 

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use memchr::memmem;
+use weft_resp::RequestWriter;
 
 /// What stands for a key in a command.
 const KEY: &[u8] = b"__key__";
@@ -76,6 +77,20 @@ impl Command {
         match letters.next() {
             Some(first) => first.to_uppercase().chain(letters).collect(),
             None => name,
+        }
+    }
+
+    /// Appends it, with another second word: a SCAN that goes on.
+    pub fn write_scan(&self, cursor: &[u8], out: &mut Vec<u8>) {
+        let mut writer = RequestWriter::new(out);
+        writer.begin(self.words.len());
+        for (place, word) in self.words.iter().enumerate() {
+            match word {
+                _ if place == 1 => writer.arg(cursor),
+                Word::Text(text) => writer.arg(text),
+                // SCAN is about all keys.
+                Word::Key | Word::Data | Word::Mixed(_) => writer.arg(b""),
+            }
         }
     }
 

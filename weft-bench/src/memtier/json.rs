@@ -1,60 +1,36 @@
 //! The JSON report of memtier_benchmark.
 //!
-//! Owns the names of the fields, which programs read. Latencies are in milliseconds there. In the series by second there are
-//! no percentiles: those would take a histogram for every second.
+//! Owns the names of the fields, which programs read. Latencies are in milliseconds there. In the series by second only the
+//! sum has percentiles: the others would take a histogram for every kind and second.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde_json::{Map, Value, json};
 
+use super::configuration;
+use super::hdr_files::compressed;
 use super::options::{Options, Requests};
 use super::table::{Row, Table};
-use crate::load::Class;
+use crate::load::{Class, Interval};
 
 /// The report of all runs.
 #[derive(Debug)]
 pub struct Report {
     root: Map<String, Value>,
-    runs: u32,
+    distributions: bool,
 }
 
 impl Report {
     /// What is known before the first run.
     pub fn new(options: &Options) -> Report {
-        let path = |path: &Option<std::path::PathBuf>| match path {
-            Some(path) => json!(path.display().to_string()),
-            None => Value::Null,
-        };
         let requests = match options.requests {
             Requests::Count(count) if options.test_seconds.is_none() => count,
             _ => 0,
         };
-        let (sets, gets) = options.ratio;
         let mut root = Map::new();
         root.insert(
             "configuration".to_owned(),
-            json!({
-                "server": options.server,
-                "port": options.port,
-                "unix socket": path(&options.socket),
-                "out_file": path(&options.out_file),
-                "run_count": options.run_count,
-                "requests": requests,
-                "rate_limit": options.rate_limit,
-                "clients": options.clients,
-                "threads": options.threads,
-                "test_time": options.test_seconds.unwrap_or(0),
-                "ratio": format!("{sets}:{gets}"),
-                "pipeline": options.pipeline,
-                "data_offset": options.data_offset,
-                "random_data": options.random_data.to_string(),
-                "key_prefix": String::from_utf8_lossy(&options.key_prefix),
-                "key_minimum": options.key_minimum,
-                "key_maximum": options.key_maximum,
-                "reconnect_interval": options.reconnect_interval,
-                "multi_key_get": options.multi_key_get,
-                "select-db": options.database.unwrap_or(0),
-            }),
+            Value::Object(configuration::json(options)),
         );
         let mut about = Map::new();
         about.insert("Threads".to_owned(), json!(options.threads));
@@ -67,17 +43,18 @@ impl Report {
         root.insert("run information".to_owned(), Value::Object(about));
         Report {
             root,
-            runs: options.run_count,
+            distributions: !options.hide_histogram,
         }
     }
 
-    /// Adds a run. The only one is called "ALL STATS".
-    pub fn add_run(
+    /// Adds results under their title. `intervals`: what came of each second.
+    pub fn add(
         &mut self,
+        title: &str,
         table: &Table,
         percentiles: &[f64],
         started: SystemTime,
-        number: u32,
+        intervals: &[Interval],
     ) {
         let milliseconds = |time: SystemTime| {
             let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
@@ -91,22 +68,26 @@ impl Report {
                 "Finish time": milliseconds(started + table.elapsed),
                 "Total duration": u64::try_from(table.elapsed.as_millis()).unwrap_or(u64::MAX),
                 "Time unit": "MILLISECONDS",
+                "Interrupted": "false",
             }),
         );
-        for row in &table.rows {
-            stats.insert(row.name.clone(), summary(table, row, percentiles));
+        for (number, row) in table.rows.iter().enumerate() {
+            let is_sum = number + 1 == table.rows.len();
+            let intervals = if is_sum { intervals } else { &[] };
+            stats.insert(
+                row.name.clone(),
+                summary(table, row, percentiles, intervals),
+            );
         }
-        let kinds = &table.rows[..table.rows.len().saturating_sub(1)];
-        for row in kinds {
-            if let Some(class) = &row.class {
-                stats.insert(row.kind.clone(), distribution(class));
-            }
-        }
-        let title = match self.runs {
-            1 => "ALL STATS".to_owned(),
-            _ => format!("RUN #{number} RESULTS"),
+        let kinds = match self.distributions {
+            true => &table.rows[..table.rows.len().saturating_sub(1)],
+            false => &[],
         };
-        self.root.insert(title, Value::Object(stats));
+        for row in kinds {
+            let distribution = distribution(&row.class);
+            stats.insert(row.kind.clone(), distribution);
+        }
+        self.root.insert(title.to_owned(), Value::Object(stats));
     }
 
     /// The whole text.
@@ -117,12 +98,11 @@ impl Report {
     }
 }
 
-fn summary(table: &Table, row: &Row, percentiles: &[f64]) -> Value {
+fn summary(table: &Table, row: &Row, percentiles: &[f64], intervals: &[Interval]) -> Value {
     let seconds = table.elapsed.as_secs_f64();
     let per_second = |count: u64| rounded(count as f64 / seconds, 2);
-    let Some(class) = &row.class else {
-        return json!({ "Count": 0, "Ops/sec": 0.0, "Latency": 0.0, "KB/sec": 0.0 });
-    };
+    let kilobytes = |bytes: u64| rounded(bytes as f64 / 1024.0 / seconds, 2);
+    let class = &row.class;
     let latencies = &class.latencies;
     let least = if latencies.is_empty() {
         0
@@ -140,32 +120,50 @@ fn summary(table: &Table, row: &Row, percentiles: &[f64]) -> Value {
         field("Hits/sec", json!(0.0));
         field("Misses/sec", json!(0.0));
     }
-    let average = rounded(latencies.mean() / 1000.0, 3);
+    if table.cluster {
+        field("MOVED/sec", per_second(row.moved));
+        field("ASK/sec", per_second(row.asked));
+    }
+    field("Connection Errors/sec", per_second(row.connection_errors));
+    field("Connection Errors", json!(row.connection_errors));
+    let mean = latencies.mean() / 1000.0;
+    let average = rounded(mean, 3);
     field("Latency", average.clone());
     field("Average Latency", average);
+    field(
+        "Accumulated Latency",
+        json!((mean * latencies.len() as f64) as u64),
+    );
     field("Min Latency", milliseconds(least));
     field("Max Latency", milliseconds(latencies.max()));
-    let bytes = class.bytes_sent + class.bytes_received;
-    field("KB/sec", rounded(bytes as f64 / 1024.0 / seconds, 2));
-    let series: Map<String, Value> = class
-        .seconds
-        .iter()
-        .enumerate()
-        .map(|(second, measured)| {
-            let average = measured.sum as f64 / measured.count.max(1) as f64 / 1000.0;
-            (
-                second.to_string(),
-                json!({
-                    "Count": measured.count,
-                    "Average Latency": rounded(average, 3),
-                    "Min Latency": milliseconds(measured.least),
-                    "Max Latency": milliseconds(measured.greatest),
-                }),
-            )
-        })
-        .collect();
+    let all = kilobytes(class.bytes_sent + class.bytes_received);
+    field("KB/sec", all.clone());
+    field("KB/sec RX/TX", all);
+    field("KB/sec RX", kilobytes(class.bytes_received));
+    field("KB/sec TX", kilobytes(class.bytes_sent));
+    let mut series: Map<String, Value> = Map::new();
+    for (second, measured) in class.seconds.iter().enumerate() {
+        let sum = measured.sum as f64 / 1000.0;
+        let mut figures = json!({
+            "Bytes RX": measured.received_bytes,
+            "Bytes TX": measured.sent_bytes,
+            "Count": measured.count,
+            "Average Latency": rounded(sum / measured.count.max(1) as f64, 3),
+            "Accumulated Latency": sum as u64,
+            "Min Latency": milliseconds(measured.least),
+            "Max Latency": milliseconds(measured.greatest),
+        });
+        let interval = intervals.iter().find(|it| it.index == second as u64);
+        if let (Some(interval), Some(figures)) = (interval, figures.as_object_mut()) {
+            for &percentile in percentiles {
+                let latency = interval.latencies.value_at_percentile(percentile);
+                figures.insert(format!("p{percentile:.2}"), milliseconds(latency));
+            }
+        }
+        series.insert(second.to_string(), figures);
+    }
     field("Time-Serie", Value::Object(series));
-    let percentiles: Map<String, Value> = percentiles
+    let mut percentiles: Map<String, Value> = percentiles
         .iter()
         .map(|&percentile| {
             (
@@ -174,6 +172,10 @@ fn summary(table: &Table, row: &Row, percentiles: &[f64]) -> Value {
             )
         })
         .collect();
+    percentiles.insert(
+        "Histogram log format".to_owned(),
+        json!({ "Compressed Histogram": compressed(latencies) }),
+    );
     field("Percentile Latencies", Value::Object(percentiles));
     Value::Object(fields)
 }

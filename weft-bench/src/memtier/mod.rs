@@ -3,33 +3,52 @@
 //! Owns the order of things: options, runs one after the other, tables. Results go to the standard output or a file,
 //! progress and notes to the standard error.
 
+mod clients;
+mod cluster;
 mod command;
+mod configuration;
+mod hdr_files;
 mod json;
 mod keys;
 mod mix;
+mod monitor;
 mod options;
+mod progress;
+mod spelling;
+mod statsd;
 mod table;
 mod usage;
+mod value;
 mod values;
+mod verify;
+mod watch;
+mod workload;
 
 use std::fs::File;
 use std::io::{self, Write};
 use std::process::ExitCode;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 
 use fastrand::Rng;
+use weft_client::{Connection, Reply};
 use weft_os::descriptors::raise_limit;
 
-use crate::load::{Class, ErrorReplies, Failure, Outcome, Plan, Progress, Prologue, Run, Scale};
-use crate::reach::{self, Server};
-use command::Command;
+use crate::load::{
+    Class, Conduct, ErrorReplies, Failure, Interval, Losses, Outcome, Plan, Prologue, Run, Scale,
+};
+use crate::reach::{self, Manner, Server};
+use clients::{Clients, Found};
+use cluster::Cluster;
 use keys::KeySpace;
-use mix::{Action, Clients, Limit, Mix, Turn};
-use options::{Breakdown, Instead, Options, Requests};
+use mix::{Limit, Mix};
+use options::{Instead, Options, Requests, Verify};
+use progress::{Moment, ProgressLine};
+use statsd::Statsd;
 use table::{Row, Table};
 use usage::USAGE;
 use values::Values;
+use workload::{GETS, Workload};
 
 /// The version whose options these are.
 const VERSION: &str = "2.3.0";
@@ -70,6 +89,33 @@ pub fn run(arguments: &[Vec<u8>]) -> ExitCode {
     }
 }
 
+/// What a test works with.
+struct Test<'a> {
+    options: &'a Options,
+    manner: Manner,
+    /// In a cluster, its primaries.
+    servers: Vec<Server>,
+    workload: Workload,
+    plan: Plan,
+    statsd: Option<Statsd>,
+}
+
+/// What a run left behind.
+struct Ran {
+    outcome: Outcome,
+    /// By thread.
+    found: Vec<Found>,
+    started: SystemTime,
+    intervals: Vec<Interval>,
+}
+
+/// What a report tells of one run.
+struct Results {
+    table: Table,
+    started: SystemTime,
+    intervals: Vec<Interval>,
+}
+
 fn measure(options: &Options) -> Result<(), String> {
     if !options.understood.is_empty() {
         eprintln!(
@@ -77,11 +123,36 @@ fn measure(options: &Options) -> Result<(), String> {
             options.understood.join("; ")
         );
     }
-    let turns = turns(options)?;
+    if options.show_config {
+        eprint!(
+            "============== Configuration values: ==============\n{}===================================================\n",
+            configuration::text(options)
+        );
+    }
+    let workload = Workload::new(options)?;
+    let seconds = options.connection_seconds_max;
+    let manner = Manner {
+        family: options.family,
+        tls: options.tls.prepare(&options.server)?,
+        patience: (seconds > 0).then(|| Duration::from_secs(seconds)),
+    };
     let socket = options.socket.as_deref();
-    let (server, connection) = reach::reach(&options.server, options.port, socket)
+    let (server, mut connection) = reach::reach_by(&manner, &options.server, options.port, socket)
         .map_err(|lost| format!("cannot connect to {}: {}", lost.name, lost.why))?;
+    let mut servers = vec![server];
+    if options.cluster {
+        log_in(options, &mut connection)?;
+        servers = Cluster::ask(&servers[0], &mut connection)?.nodes().to_vec();
+    }
     drop(connection);
+    let test = Test {
+        plan: plan(options, &servers, &workload, &manner),
+        statsd: options.statsd.as_ref().map(Statsd::new).transpose()?,
+        options,
+        manner,
+        servers,
+        workload,
+    };
     let mut out: Box<dyn Write> = match &options.out_file {
         Some(path) => {
             eprintln!("Writing results to {}", path.display());
@@ -96,99 +167,37 @@ fn measure(options: &Options) -> Result<(), String> {
         true => Rng::new(),
         false => Rng::with_seed(SEED),
     };
-    let plan = plan(options, &server, &turns);
-    let mut tables = Vec::new();
-    let mut json = options
-        .json_out_file
-        .as_ref()
-        .map(|path| (path, json::Report::new(options)));
+    if options.verify == Verify::Only {
+        return test.verify(&test.mix(&mut seeds)?);
+    }
+    let mut all = Vec::new();
+    let mut last = None;
     for number in 1..=options.run_count {
-        let started = SystemTime::now();
-        let outcome = one_run(options, &plan, &turns, number, &mut seeds)
-            .map_err(|failure| said(&failure, &server))?;
-        report_errors(&outcome);
-        let table = table(options, &turns, &outcome);
-        if let Some((_, json)) = &mut json {
-            json.add_run(&table, &options.percentiles, started, number);
-        }
-        tables.push(table);
+        let mix = Arc::new(test.mix(&mut seeds)?);
+        all.push(test.run(&mix, number, &mut seeds)?);
+        last = Some(mix);
     }
-    if let Some((path, json)) = json {
-        std::fs::write(path, json.text())
-            .map_err(|error| format!("{}: {error}", path.display()))?;
+    write_results(options, &all, &mut out)?;
+    match last {
+        Some(mix) if options.verify == Verify::After => test.verify(&mix),
+        _ => Ok(()),
     }
-    write_results(options, &tables, &mut out).map_err(|error| error.to_string())
 }
 
-/// What is sent in turn, and what of it counts together.
-fn turns(options: &Options) -> Result<Vec<Turn>, String> {
-    if options.commands.is_empty() {
-        let get = match options.multi_key_get {
-            0 => Action::Get,
-            keys => Action::GetMany(keys),
-        };
-        let (set_pattern, get_pattern) = options.key_patterns;
-        let (sets, gets) = options.ratio;
-        let all = [
-            (Action::Set, sets, set_pattern, SETS),
-            (get, gets, get_pattern, GETS),
-        ];
-        return Ok(all
-            .into_iter()
-            .filter(|(_, times, _, _)| *times > 0)
-            .map(|(action, times, pattern, class)| Turn {
-                action,
-                times,
-                pattern,
-                class,
-            })
-            .collect());
-    }
-    let mut turns = Vec::new();
-    for (class, option) in options.commands.iter().enumerate() {
-        let command = Command::parse(&option.text).map_err(|error| {
-            format!(
-                "--command={}: {error}",
-                String::from_utf8_lossy(&option.text)
-            )
-        })?;
-        if option.ratio > 0 {
-            turns.push(Turn {
-                action: Action::Command(command),
-                times: option.ratio,
-                pattern: option.pattern,
-                class: u16::try_from(class).map_err(|_| "too many commands".to_owned())?,
-            });
-        }
-    }
-    Ok(turns)
-}
-
-/// Classes of the requests that are no commands of the user's.
-const SETS: u16 = 0;
-const GETS: u16 = 1;
-
-fn plan(options: &Options, server: &Server, turns: &[Turn]) -> Plan {
-    let connections = options.clients * options.threads;
+fn plan(options: &Options, servers: &[Server], workload: &Workload, manner: &Manner) -> Plan {
+    let connections = options.clients * options.threads * servers.len();
     // Where the system refuses, so does opening the connections.
     let wanted = connections + OWN_DESCRIPTORS + options.threads * THREAD_DESCRIPTORS;
     raise_limit(wanted as u64);
     let mut prologue = Prologue::default();
-    if let Some(password) = &options.password {
-        match &options.user {
-            Some(user) => prologue.push(&[b"AUTH", &user[..], password]),
-            None => prologue.push(&[b"AUTH", &password[..]]),
-        }
+    prologue.encrypt(manner.tls.clone());
+    for request in greeting(options) {
+        prologue.push(&request);
     }
-    if let Some(version) = options.resp {
-        prologue.push(&["HELLO", &version.to_string()]);
-    }
-    if let Some(database) = options.database.filter(|database| *database != 0) {
-        prologue.push(&["SELECT", &database.to_string()]);
-    }
-    let classes = turns.iter().map(|turn| usize::from(turn.class) + 1);
+    // Each thread's connections go to one node after the other, so that a client's stay in one thread.
+    let node = |server: &Server| std::iter::repeat_n(server.target.clone(), options.threads);
     Plan {
-        targets: vec![server.target.clone()],
+        targets: servers.iter().flat_map(node).collect(),
         connections,
         threads: options.threads,
         window: options.pipeline,
@@ -201,142 +210,318 @@ fn plan(options: &Options, server: &Server, turns: &[Turn]) -> Plan {
             digits: 3,
         },
         by_second: options.json_out_file.is_some(),
-        classes: classes.max().unwrap_or(0).max(usize::from(GETS) + 1),
-    }
-}
-
-fn mix(options: &Options, plan: &Plan, turns: &[Turn], seeds: &mut Rng) -> Mix {
-    let keys = KeySpace {
-        minimum: options.key_minimum,
-        maximum: options.key_maximum,
-        stddev: options.key_stddev,
-        median: options.key_median,
-        zipf_exponent: options.zipf_exponent,
-    };
-    let requests = match options.requests {
-        Requests::Count(count) => count,
-        // Clients with keys of their own share them.
-        Requests::AllKeys if turns[0].pattern == keys::Pattern::Parallel => {
-            keys.count().div_ceil(plan.connections as u64)
-        }
-        Requests::AllKeys => keys.count(),
-    };
-    let random = options.random_data.then_some(seeds);
-    Mix {
-        turns: turns.to_vec(),
-        key_prefix: options.key_prefix.clone(),
-        values: Values::new(&options.data_sizes, options.sizes_by_key, keys, random),
-        keys,
-        expiry: options.expiry,
-        offset: options.data_offset,
-        limit: match options.test_seconds {
-            Some(seconds) => Limit::Time(seconds.saturating_mul(1_000_000_000)),
-            None => Limit::Requests(requests),
+        classes: workload.classes(),
+        conduct: Conduct {
+            losses: match options.reconnect {
+                Some(_) => Losses::Counted,
+                None => Losses::Fatal,
+            },
+            lazy: options.staircase.is_some() || options.start_jitter.1 > 0,
+            interval: (options.json_out_file.is_some() || options.statsd.is_some())
+                .then_some(PROGRESS_EVERY),
+            ..Conduct::default()
         },
-        reconnect_interval: options.reconnect_interval,
-        interval_ns: 1_000_000_000_u64
-            .checked_div(options.rate_limit)
-            .unwrap_or(0),
-        end_ns: OnceLock::new(),
     }
 }
 
-fn one_run(
-    options: &Options,
-    plan: &Plan,
-    turns: &[Turn],
-    number: u32,
-    seeds: &mut Rng,
-) -> Result<Outcome, Failure> {
-    eprintln!("[RUN #{number}] Preparing benchmark client...");
-    let mix = Arc::new(mix(options, plan, turns, seeds));
-    let common = seeds.u64(..);
-    let client_seed = || match options.distinct_client_seed {
-        true => seeds.fork(),
-        false => Rng::with_seed(common),
+/// What every connection says first.
+fn greeting(options: &Options) -> Vec<Vec<Vec<u8>>> {
+    let mut requests = Vec::new();
+    let mut add = |words: &[&[u8]]| {
+        requests.push(words.iter().map(|word| word.to_vec()).collect());
     };
-    let client_seed = std::cell::RefCell::new(client_seed);
-    eprintln!("[RUN #{number}] Launching threads now...");
-    let mut run = Run::start(plan, |thread| {
-        Clients::new(&mix, thread, plan.threads, plan.connections, || {
-            client_seed.borrow_mut()()
-        })
-    })?;
-    let mut shown = Shown::default();
-    loop {
-        match run.wait(PROGRESS_EVERY) {
-            None => shown.write(number, &mix, plan, &run.progress(), plan.threads),
-            Some(outcome) => {
-                let outcome = outcome?;
-                let mut last = run.progress();
-                last.elapsed = outcome.elapsed;
-                shown.write(number, &mix, plan, &last, 0);
-                eprintln!();
-                return Ok(outcome);
+    if let Some(password) = &options.password {
+        match &options.user {
+            Some(user) => add(&[b"AUTH", user, password]),
+            None => add(&[b"AUTH", password]),
+        }
+    }
+    if let Some(version) = options.resp {
+        add(&[b"HELLO", version.to_string().as_bytes()]);
+    }
+    if let Some(database) = options.database.filter(|database| *database != 0) {
+        add(&[b"SELECT", database.to_string().as_bytes()]);
+    }
+    requests
+}
+
+/// Says so over a connection of our own.
+fn log_in(options: &Options, connection: &mut Connection) -> Result<(), String> {
+    for request in greeting(options) {
+        match connection.command(&request) {
+            Ok(Reply::Error(error)) => return Err(String::from_utf8_lossy(&error).into_owned()),
+            Ok(_) => {}
+            Err(error) => return Err(error.to_string()),
+        }
+    }
+    Ok(())
+}
+
+impl Test<'_> {
+    /// What clients of a run have in common.
+    fn mix(&self, seeds: &mut Rng) -> Result<Mix, String> {
+        let options = self.options;
+        let keys = KeySpace {
+            minimum: options.key_minimum,
+            maximum: options.key_maximum,
+            stddev: options.key_stddev,
+            median: options.key_median,
+            zipf_exponent: options.zipf_exponent,
+        };
+        let clients = (options.clients * options.threads) as u64;
+        let requests = match options.requests {
+            Requests::Count(count) => count,
+            // Clients with keys of their own share them.
+            Requests::AllKeys if self.workload.turns[0].pattern == keys::Pattern::Parallel => {
+                keys.count().div_ceil(clients)
             }
+            Requests::AllKeys => keys.count(),
+        };
+        let sizes = &options.data_sizes;
+        let values = match options.verify {
+            Verify::No => {
+                let random = options.random_data.then_some(seeds);
+                Values::new(sizes, options.sizes_by_key, keys, random)
+            }
+            // The same in every run of the program.
+            Verify::After | Verify::Only => {
+                let mut random = Rng::with_seed(SEED);
+                let random = options.random_data.then_some(&mut random);
+                Values::new(sizes, options.sizes_by_key, keys, random).fixed()
+            }
+        };
+        let cluster = match options.cluster {
+            true => Some(self.cluster()?),
+            false => None,
+        };
+        let microseconds = |count: u64| count.saturating_mul(1000);
+        Ok(Mix {
+            turns: self.workload.turns.clone(),
+            key_prefix: options.key_prefix.clone(),
+            values,
+            keys,
+            expiry: options.expiry,
+            offset: options.data_offset,
+            limit: match options.test_seconds {
+                Some(seconds) => Limit::Time(seconds.saturating_mul(1_000_000_000)),
+                None => Limit::Requests(requests),
+            },
+            reconnect_interval: options.reconnect_interval,
+            reconnect: options.reconnect,
+            interval_ns: 1_000_000_000_u64
+                .checked_div(options.rate_limit)
+                .unwrap_or(0),
+            wait: options.wait,
+            staircase: options.staircase,
+            start_jitter_ns: (
+                microseconds(options.start_jitter.0),
+                microseconds(options.start_jitter.1),
+            ),
+            scan_steps_max: options.scan_steps_max,
+            cluster,
+            unreported: self.workload.unreported(),
+            by_client: options.client_stats.is_some(),
+        })
+    }
+
+    /// The slots as they are now. The error is for the user.
+    fn cluster(&self) -> Result<Cluster, String> {
+        let server = &self.servers[0];
+        let mut connection = reach::connect_by(&self.manner, server)
+            .map_err(|lost| format!("cannot connect to {}: {}", lost.name, lost.why))?;
+        log_in(self.options, &mut connection)?;
+        let cluster = Cluster::ask(server, &mut connection)?;
+        let same = cluster.nodes().len() == self.servers.len()
+            && cluster
+                .nodes()
+                .iter()
+                .zip(&self.servers)
+                .all(|(now, then)| now.target == then.target);
+        match same {
+            true => Ok(cluster),
+            false => Err("the cluster has other nodes than at the start".to_owned()),
+        }
+    }
+
+    fn verify(&self, mix: &Mix) -> Result<(), String> {
+        let log_in = |connection: &mut Connection| log_in(self.options, connection);
+        let verified = verify::verify(mix, &self.servers, &self.manner, log_in)?;
+        eprintln!("{verified}");
+        match verified.wrong {
+            0 => Ok(()),
+            _ => Err(format!(
+                "data verification failed: {}",
+                verified.told.join("; ")
+            )),
+        }
+    }
+
+    /// Does the whole test once.
+    fn run(&self, mix: &Arc<Mix>, number: u32, seeds: &mut Rng) -> Result<Results, String> {
+        let options = self.options;
+        let reads = options.cluster
+            || options.reconnect.is_some()
+            || options.scan_steps_max.is_some()
+            || options.client_stats.is_some();
+        let ran = match reads {
+            true => self.run_clients::<true>(mix, number, seeds)?,
+            false => self.run_clients::<false>(mix, number, seeds)?,
+        };
+        let found = &ran.found;
+        report_errors(&ran.outcome, found);
+        let results = Results {
+            table: self.table(&ran.outcome, found),
+            started: ran.started,
+            intervals: ran.intervals,
+        };
+        let failed =
+            |(path, error): (std::path::PathBuf, io::Error)| format!("{}: {error}", path.display());
+        if let Some(prefix) = &options.client_stats {
+            let own = !options.commands.is_empty();
+            watch::write(prefix, number, found, &self.workload, own, options.cluster)
+                .map_err(failed)?;
+        }
+        if let Some(prefix) = &options.hdr_prefix {
+            hdr_files::write(prefix, number, &results.table, results.started).map_err(failed)?;
+        }
+        Ok(results)
+    }
+
+    fn run_clients<const READS: bool>(
+        &self,
+        mix: &Arc<Mix>,
+        number: u32,
+        seeds: &mut Rng,
+    ) -> Result<Ran, String> {
+        let (options, plan) = (self.options, &self.plan);
+        let clients = options.clients * options.threads;
+        eprintln!("[RUN #{number}] Preparing benchmark client...");
+        if let Some(stairs) = &options.staircase {
+            progress::announce(number, stairs, options);
+        }
+        let common = seeds.u64(..);
+        let mut client_seed = || match options.distinct_client_seed {
+            true => seeds.fork(),
+            false => Rng::with_seed(common),
+        };
+        let founds = Arc::new(Mutex::new(Vec::new()));
+        eprintln!("[RUN #{number}] Launching threads now...");
+        if let Some(statsd) = &self.statsd {
+            statsd.begun(options.threads, clients, number);
+        }
+        let started = SystemTime::now();
+        let mut run = Run::start(plan, |thread| {
+            let random = &mut client_seed;
+            Clients::<READS>::new(mix, thread, plan.threads, clients, &founds, random)
+        })
+        .map_err(|failure| said(&failure, plan))?;
+        let mut line = ProgressLine::new(number, mix.limit, clients);
+        let mut intervals: Vec<Interval> = Vec::new();
+        let outcome = loop {
+            let waited = run.wait(PROGRESS_EVERY);
+            intervals.extend(run.take_intervals());
+            let mut now = run.progress();
+            let ended = waited.is_some();
+            if let Some(Ok(outcome)) = &waited {
+                now.elapsed = outcome.elapsed;
+            }
+            let moment = Moment {
+                threads: if ended { 0 } else { options.threads },
+                clients: match &options.staircase {
+                    Some(stairs) => progress::clients_at(stairs, options.clients, now.elapsed),
+                    None => options.clients,
+                },
+                now,
+            };
+            if !matches!(waited, Some(Err(_))) {
+                let figures = line.write(&moment, intervals.last());
+                if let Some(statsd) = &self.statsd {
+                    statsd.tell(&figures, &options.percentiles);
+                }
+            }
+            if let Some(ended) = waited {
+                eprintln!();
+                break ended.map_err(|failure| said(&failure, plan))?;
+            }
+        };
+        drop(run);
+        if let Some(statsd) = &self.statsd {
+            statsd.ended(number);
+        }
+        let mut found = std::mem::take(&mut *founds.lock().unwrap_or_else(PoisonError::into_inner));
+        found.sort_by_key(|found| found.thread);
+        Ok(Ran {
+            outcome,
+            found,
+            started,
+            intervals,
+        })
+    }
+
+    /// The rows that the options ask for.
+    fn table(&self, outcome: &Outcome, found: &[Found]) -> Table {
+        let classes = outcome.record.classes();
+        let own = !self.options.commands.is_empty();
+        let mut rows: Vec<Row> = Vec::new();
+        for (number, (kind, class)) in self.workload.kinds.iter().zip(classes).enumerate() {
+            let sum = |count: fn(&Found) -> &Vec<u64>| -> u64 {
+                found.iter().map(|found| count(found)[number]).sum()
+            };
+            let row = Row {
+                name: kind.title.clone(),
+                kind: kind.name.clone(),
+                class: class.clone(),
+                sent: kind.sent,
+                misses: kind.misses,
+                bytes: kind.bytes,
+                moved: sum(|found| &found.moved),
+                asked: sum(|found| &found.asked),
+                connection_errors: 0,
+            };
+            match rows.iter_mut().find(|same| same.name == row.name) {
+                Some(same) => {
+                    same.class.add(&row.class);
+                    same.moved += row.moved;
+                    same.asked += row.asked;
+                }
+                None => rows.push(row),
+            }
+        }
+        rows.push(self.totals(&rows, outcome, !own));
+        Table {
+            rows,
+            hit_columns: !own,
+            cluster: self.options.cluster,
+            elapsed: outcome.elapsed,
+        }
+    }
+
+    /// The sum of all rows.
+    fn totals(&self, rows: &[Row], outcome: &Outcome, misses: bool) -> Row {
+        let unreported = usize::from(self.workload.unreported());
+        let mut class: Class = outcome.record.classes()[unreported].emptied();
+        for row in rows {
+            class.add(&row.class);
+        }
+        // An absent answer to something else than a GET is no miss.
+        if misses {
+            class.nulls = rows[usize::from(GETS)].class.nulls;
+        }
+        Row {
+            name: "Totals".to_owned(),
+            kind: "TOTAL".to_owned(),
+            class,
+            sent: true,
+            misses,
+            bytes: true,
+            moved: rows.iter().map(|row| row.moved).sum(),
+            asked: rows.iter().map(|row| row.asked).sum(),
+            connection_errors: outcome.record.lost_connections,
         }
     }
 }
 
-/// What the progress line showed last.
-#[derive(Default)]
-struct Shown {
-    last: Option<Progress>,
-}
-
-impl Shown {
-    fn write(&mut self, number: u32, mix: &Mix, plan: &Plan, now: &Progress, threads: usize) {
-        let (counts, elapsed) = (now.counts, now.elapsed.as_secs_f64());
-        let done = match mix.limit {
-            _ if threads == 0 => 1.0,
-            Limit::Requests(requests) => {
-                counts.answered as f64 / (requests as f64 * plan.connections as f64)
-            }
-            Limit::Time(time_ns) => now.elapsed.as_nanos() as f64 / time_ns as f64,
-        };
-        let (before, since) = match &self.last {
-            Some(last) => (last.counts, elapsed - last.elapsed.as_secs_f64()),
-            None => (Default::default(), elapsed),
-        };
-        let rate = |count: u64, seconds: f64| {
-            let rate = count as f64 / seconds;
-            if rate.is_finite() { rate } else { 0.0 }
-        };
-        let new = counts.answered - before.answered;
-        let latency = |sum: u64, count: u64| match count {
-            0 => 0.0,
-            count => sum as f64 / count as f64 / 1000.0,
-        };
-        eprint!(
-            "[RUN #{number} {:.0}%, {:3} secs] {threads:2} threads: {:11} ops, {:7.0} (avg: {:7.0}) ops/sec, \
-             {}/sec (avg: {}/sec), {:5.2} (avg: {:5.2}) msec latency\r",
-            (done * 100.0).min(100.0),
-            now.elapsed.as_secs(),
-            counts.answered,
-            rate(new, since),
-            rate(counts.answered, elapsed),
-            size(rate(counts.bytes - before.bytes, since)),
-            size(rate(counts.bytes, elapsed)),
-            latency(counts.latency_sum - before.latency_sum, new),
-            latency(counts.latency_sum, counts.answered),
-        );
-        self.last = Some(*now);
-    }
-}
-
-/// Bytes in the unit that fits.
-fn size(bytes: f64) -> String {
-    const UNITS: [&str; 4] = ["B", "KB", "MB", "GB"];
-    let mut size = bytes;
-    let mut unit = 0;
-    while size >= 1024.0 && unit + 1 < UNITS.len() {
-        size /= 1024.0;
-        unit += 1;
-    }
-    format!("{size:.2}{}", UNITS[unit])
-}
-
-fn report_errors(outcome: &Outcome) {
+fn report_errors(outcome: &Outcome, found: &[Found]) {
     for class in outcome.record.classes() {
         if let Some(text) = &class.first_error {
             eprintln!(
@@ -346,76 +531,67 @@ fn report_errors(outcome: &Outcome) {
             );
         }
     }
+    let record = &outcome.record;
+    if let Some(why) = &record.first_loss {
+        let given_up: u64 = found.iter().map(|found| found.given_up).sum();
+        let lost: u64 = record.classes().iter().map(|class| class.lost).sum();
+        eprintln!(
+            "{} connection errors, the first of them: {why}; {lost} requests were lost, {given_up} connections given up",
+            record.lost_connections
+        );
+    }
 }
 
-/// The rows that the options ask for.
-fn table(options: &Options, turns: &[Turn], outcome: &Outcome) -> Table {
-    let classes = outcome.record.classes();
-    let mut rows: Vec<Row> = Vec::new();
-    if options.commands.is_empty() {
-        let row = |name: &str, class: u16, misses: bool| Row {
-            name: format!("{name}s"),
-            kind: name.to_uppercase(),
-            class: classes.get(usize::from(class)).cloned(),
-            misses,
-        };
-        rows.push(row("Set", SETS, false));
-        rows.push(row("Get", GETS, true));
-        rows.push(Row {
-            class: None,
-            ..row("Wait", SETS, false)
-        });
+fn write_results(options: &Options, all: &[Results], out: &mut impl Write) -> Result<(), String> {
+    let tables: Vec<Table> = all.iter().map(|results| results.table.clone()).collect();
+    let mut json = json::Report::new(options);
+    // What is shown, under which title.
+    let mut shown: Vec<(String, Table, SystemTime, &[Interval])> = Vec::new();
+    let titled = |title: &str, number: usize| {
+        let results = &all[number];
+        (
+            title.to_owned(),
+            tables[number].clone(),
+            results.started,
+            &results.intervals[..],
+        )
+    };
+    if all.len() == 1 {
+        shown.push(titled("ALL STATS", 0));
     } else {
-        for turn in turns {
-            let Action::Command(command) = &turn.action else {
-                continue;
-            };
-            let class = &classes[usize::from(turn.class)];
-            let name = match options.breakdown {
-                Breakdown::Command => format!("{}s", command.name()),
-                Breakdown::Line => {
-                    let text = &options.commands[usize::from(turn.class)].text;
-                    String::from_utf8_lossy(text).into_owned()
-                }
-            };
-            match rows.iter_mut().find(|row| row.name == name) {
-                Some(Row {
-                    class: Some(same), ..
-                }) => same.add(class),
-                _ => rows.push(Row {
-                    name,
-                    kind: command.name().to_uppercase(),
-                    class: Some(class.clone()),
-                    misses: false,
-                }),
+        if options.print_all_runs {
+            for number in 0..all.len() {
+                shown.push(titled(&format!("RUN #{} RESULTS", number + 1), number));
             }
         }
-    }
-    let mut sum: Option<Class> = None;
-    for class in rows.iter().filter_map(|row| row.class.as_ref()) {
-        match &mut sum {
-            Some(sum) => sum.add(class),
-            None => sum = Some(class.clone()),
+        let by_rate =
+            |left: &usize, right: &usize| tables[*left].rate().total_cmp(&tables[*right].rate());
+        let runs = 0..all.len();
+        if let (Some(best), Some(worst)) = (runs.clone().max_by(by_rate), runs.min_by(by_rate)) {
+            shown.push(titled("BEST RUN RESULTS", best));
+            shown.push(titled("WORST RUN RESULTS", worst));
+        }
+        if let Some(average) = Table::average(&tables) {
+            let title = format!("AGGREGATED AVERAGE RESULTS ({} runs)", all.len());
+            shown.push((title, average, all[0].started, &[]));
         }
     }
-    // An absent answer to something else than a GET is no miss.
-    if let (Some(sum), true) = (&mut sum, options.commands.is_empty()) {
-        sum.nulls = classes[usize::from(GETS)].nulls;
+    write_tables(options, &shown, out).map_err(|error| error.to_string())?;
+    if let Some(path) = &options.json_out_file {
+        for (title, table, started, intervals) in &shown {
+            json.add(title, table, &options.percentiles, *started, intervals);
+        }
+        std::fs::write(path, json.text())
+            .map_err(|error| format!("{}: {error}", path.display()))?;
     }
-    rows.push(Row {
-        name: "Totals".to_owned(),
-        kind: "TOTAL".to_owned(),
-        class: sum,
-        misses: options.commands.is_empty(),
-    });
-    Table {
-        rows,
-        hit_columns: options.commands.is_empty(),
-        elapsed: outcome.elapsed,
-    }
+    Ok(())
 }
 
-fn write_results(options: &Options, tables: &[Table], out: &mut impl Write) -> io::Result<()> {
+fn write_tables(
+    options: &Options,
+    shown: &[(String, Table, SystemTime, &[Interval])],
+    out: &mut impl Write,
+) -> io::Result<()> {
     writeln!(out, "{:<9} Threads", options.threads)?;
     writeln!(out, "{:<9} Connections per thread", options.clients)?;
     match (options.test_seconds, options.requests) {
@@ -423,42 +599,21 @@ fn write_results(options: &Options, tables: &[Table], out: &mut impl Write) -> i
         (None, Requests::Count(count)) => writeln!(out, "{count:<9} Requests per client")?,
         (None, Requests::AllKeys) => writeln!(out, "{:<9} Requests per client", "allkeys")?,
     }
-    let mut one = |title: &str, table: &Table| -> io::Result<()> {
+    for (title, table, _, _) in shown {
         write!(out, "\n\n")?;
         table.write(title, &options.percentiles, out)?;
         if !options.hide_histogram {
             table.write_distribution(out)?;
         }
-        Ok(())
-    };
-    if let [only] = tables {
-        one("ALL STATS", only)?;
-        return out.flush();
-    }
-    if options.print_all_runs {
-        for (number, table) in tables.iter().enumerate() {
-            one(&format!("RUN #{} RESULTS", number + 1), table)?;
-        }
-    }
-    let by_rate = |left: &&Table, right: &&Table| left.rate().total_cmp(&right.rate());
-    if let (Some(best), Some(worst)) =
-        (tables.iter().max_by(by_rate), tables.iter().min_by(by_rate))
-    {
-        one("BEST RUN RESULTS", best)?;
-        one("WORST RUN RESULTS", worst)?;
-    }
-    if let Some(average) = Table::average(tables) {
-        let title = format!("AGGREGATED AVERAGE RESULTS ({} runs)", tables.len());
-        one(&title, &average)?;
     }
     out.flush()
 }
 
-fn said(failure: &Failure, server: &Server) -> String {
+fn said(failure: &Failure, plan: &Plan) -> String {
     match failure {
-        Failure::Connect { error, .. } => format!(
+        Failure::Connect { target, error } => format!(
             "cannot connect to {}: {}",
-            server.name,
+            plan.targets[*target],
             crate::load::system_text(error)
         ),
         other => other.to_string(),

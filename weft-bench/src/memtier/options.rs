@@ -1,21 +1,31 @@
-//! The options of memtier_benchmark: how they are spelled, read and checked.
+//! The options of memtier_benchmark: what they mean, and what of them goes together.
 //!
-//! Owns the command line down to the values, in the manner of `getopt_long`: `--name=value`, `--name value`, `-nvalue`,
-//! `-n value`, names cut short where that is unambiguous. Spellings that people publish although memtier refuses them are
-//! taken for what they mean, and a note says what that is. Does not connect and does not print.
+//! Owns the command line down to the values. Spellings that people publish although memtier refuses them are taken for what
+//! they mean, and a note says what that is. Does not connect and does not print.
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
 use super::keys::Pattern;
+use super::spelling;
+use super::value::{
+    DATA_BYTES_MAX, not_negative, number, pattern, percentiles, positive, range, ratio, refuse,
+    text, weights,
+};
+use crate::reach::Family;
+use crate::tls_settings::TlsSettings;
 
 /// What the command line asks for.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Options {
     pub server: String,
     pub port: u16,
+    /// As it was given, without what it says about the account.
+    pub uri: String,
     pub socket: Option<PathBuf>,
+    pub family: Family,
+    pub tls: TlsSettings,
     /// `HELLO` with this version.
     pub resp: Option<u8>,
     pub user: Option<Vec<u8>>,
@@ -23,6 +33,13 @@ pub struct Options {
     pub run_count: u32,
     pub out_file: Option<PathBuf>,
     pub json_out_file: Option<PathBuf>,
+    /// What the names of files about each client begin with.
+    pub client_stats: Option<OsString>,
+    /// What the names of files with histograms begin with.
+    pub hdr_prefix: Option<OsString>,
+    pub statsd: Option<StatsdOptions>,
+    pub show_config: bool,
+    pub cluster: bool,
     pub hide_histogram: bool,
     pub percentiles: Vec<f64>,
     pub print_all_runs: bool,
@@ -35,16 +52,29 @@ pub struct Options {
     pub threads: usize,
     /// Seconds; instead of a number of requests.
     pub test_seconds: Option<u64>,
+    pub staircase: Option<Staircase>,
     pub ratio: (u32, u32),
     pub pipeline: u32,
     /// 0: connections are kept.
     pub reconnect_interval: u64,
+    /// `None`: a connection that breaks ends the run.
+    pub reconnect: Option<Reconnect>,
+    /// Seconds in which a connection has to come about; 0: as long as the system waits.
+    pub connection_seconds_max: u64,
+    /// Microseconds between two connections of a thread, from and to.
+    pub start_jitter: (u64, u64),
     /// 0: GET.
     pub multi_key_get: u32,
     pub database: Option<i64>,
     pub distinct_client_seed: bool,
     pub randomize: bool,
     pub commands: Vec<CommandOption>,
+    /// A file of lines that MONITOR printed.
+    pub monitor: Option<PathBuf>,
+    /// Its lines are drawn at random rather than taken in order.
+    pub monitor_random: bool,
+    /// SCAN goes on where its last answer says; at most so often before it begins again, 0: to the end.
+    pub scan_steps_max: Option<u64>,
     pub data_sizes: Sizes,
     pub data_offset: usize,
     pub random_data: bool,
@@ -59,6 +89,8 @@ pub struct Options {
     pub key_stddev: Option<f64>,
     pub key_median: Option<f64>,
     pub zipf_exponent: f64,
+    pub wait: Option<WaitOption>,
+    pub verify: Verify,
     /// How things were understood that memtier refuses: "X as Y".
     pub understood: Vec<String>,
 }
@@ -97,6 +129,60 @@ pub struct CommandOption {
     pub pattern: Pattern,
 }
 
+/// Clients of each thread that begin later than others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Staircase {
+    /// From the start on.
+    pub start: usize,
+    /// With each step.
+    pub step: usize,
+    /// From one step to the next.
+    pub seconds: u64,
+}
+
+/// How a connection that broke is opened again.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Reconnect {
+    /// Attempts without an answer in between; 0: without end.
+    pub attempts_max: u32,
+    /// Before attempt K the pause is this to the power of K, in seconds; 0: no pause.
+    pub backoff: f64,
+}
+
+/// WAIT between SETs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct WaitOption {
+    /// After so many SETs.
+    pub sets: u32,
+    /// So many WAITs.
+    pub waits: u32,
+    /// For so many replicas, from and to.
+    pub replicas: (u64, u64),
+    /// For so many milliseconds, from and to.
+    pub timeout: (u64, u64),
+}
+
+/// Whether the values that were stored are compared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Verify {
+    No,
+    /// When the test is complete.
+    After,
+    /// Nothing else is done.
+    Only,
+}
+
+/// Where figures go while a run lasts.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StatsdOptions {
+    pub host: String,
+    pub port: u16,
+    pub prefix: String,
+    pub label: String,
+    /// Where Graphite takes notes of events.
+    pub graphite_port: u16,
+}
+
 /// What to do instead of measuring.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Instead {
@@ -105,9 +191,6 @@ pub enum Instead {
     /// Something is wrong; this says what.
     Refused(String),
 }
-
-/// The longest value in bytes: what a server takes.
-const DATA_BYTES_MAX: u64 = 512 << 20;
 
 /// More connections of a thread, threads or requests under way than make sense anywhere.
 const CLIENTS_MAX: u64 = 1 << 20;
@@ -119,13 +202,21 @@ impl Default for Options {
         Options {
             server: "localhost".to_owned(),
             port: 6379,
+            uri: String::new(),
             socket: None,
+            family: Family::Any,
+            tls: TlsSettings::default(),
             resp: None,
             user: None,
             password: None,
             run_count: 1,
             out_file: None,
             json_out_file: None,
+            client_stats: None,
+            hdr_prefix: None,
+            statsd: None,
+            show_config: false,
+            cluster: false,
             hide_histogram: false,
             percentiles: vec![50.0, 99.0, 99.9],
             print_all_runs: false,
@@ -135,14 +226,21 @@ impl Default for Options {
             clients: 50,
             threads: 4,
             test_seconds: None,
+            staircase: None,
             ratio: (1, 10),
             pipeline: 1,
             reconnect_interval: 0,
+            reconnect: None,
+            connection_seconds_max: 0,
+            start_jitter: (0, 0),
             multi_key_get: 0,
             database: None,
             distinct_client_seed: false,
             randomize: false,
             commands: Vec::new(),
+            monitor: None,
+            monitor_random: false,
+            scan_steps_max: None,
             data_sizes: Sizes::Fixed(32),
             data_offset: 0,
             random_data: false,
@@ -155,199 +253,22 @@ impl Default for Options {
             key_stddev: None,
             key_median: None,
             zipf_exponent: 1.0,
+            wait: None,
+            verify: Verify::No,
             understood: Vec::new(),
         }
     }
 }
 
-/// An option as it is spelled.
-struct Spelling {
-    letter: Option<u8>,
-    name: &'static str,
-    valued: bool,
-}
-
-const fn valued(letter: u8, name: &'static str) -> Spelling {
-    Spelling {
-        letter: if letter == 0 { None } else { Some(letter) },
-        name,
-        valued: true,
-    }
-}
-
-const fn switch(letter: u8, name: &'static str) -> Spelling {
-    Spelling {
-        letter: if letter == 0 { None } else { Some(letter) },
-        name,
-        valued: false,
-    }
-}
-
-/// Every option of version 2.3, and the other names under which people publish them.
-const SPELLINGS: &[Spelling] = &[
-    valued(b's', "server"),
-    valued(0, "host"),
-    valued(b'p', "port"),
-    valued(b'S', "unix-socket"),
-    switch(b'4', "ipv4"),
-    switch(b'6', "ipv6"),
-    valued(b'P', "protocol"),
-    valued(b'a', "authenticate"),
-    valued(b'u', "uri"),
-    switch(0, "tls"),
-    valued(0, "cert"),
-    valued(0, "key"),
-    valued(0, "cacert"),
-    switch(0, "tls-skip-verify"),
-    valued(0, "tls-protocols"),
-    valued(0, "sni"),
-    valued(b'x', "run-count"),
-    switch(b'D', "debug"),
-    valued(0, "client-stats"),
-    valued(b'o', "out-file"),
-    valued(0, "json-out-file"),
-    valued(0, "hdr-file-prefix"),
-    switch(0, "show-config"),
-    switch(0, "hide-histogram"),
-    valued(0, "print-percentiles"),
-    switch(0, "print-all-runs"),
-    valued(0, "command-stats-breakdown"),
-    switch(0, "cluster-mode"),
-    switch(b'h', "help"),
-    switch(b'v', "version"),
-    valued(b'n', "requests"),
-    valued(0, "rate-limiting"),
-    valued(b'c', "clients"),
-    valued(b't', "threads"),
-    valued(0, "test-time"),
-    valued(0, "run-time"),
-    valued(0, "clients-start"),
-    valued(0, "clients-step"),
-    valued(0, "step-duration"),
-    valued(0, "ratio"),
-    valued(0, "pipeline"),
-    valued(0, "reconnect-interval"),
-    switch(0, "reconnect-on-error"),
-    valued(0, "max-reconnect-attempts"),
-    valued(0, "reconnect-backoff-factor"),
-    valued(0, "connection-timeout"),
-    valued(0, "thread-conn-start-min-jitter-micros"),
-    valued(0, "thread-conn-start-max-jitter-micros"),
-    valued(0, "multi-key-get"),
-    valued(0, "select-db"),
-    switch(0, "distinct-client-seed"),
-    switch(0, "randomize"),
-    valued(0, "command"),
-    valued(0, "command-ratio"),
-    valued(0, "command-key-pattern"),
-    valued(0, "monitor-input"),
-    valued(0, "monitor-pattern"),
-    switch(0, "scan-incremental-iteration"),
-    valued(0, "scan-incremental-max-iterations"),
-    valued(b'd', "data-size"),
-    valued(0, "data-offset"),
-    switch(b'R', "random-data"),
-    valued(0, "data-size-range"),
-    valued(0, "data-size-list"),
-    valued(0, "data-size-pattern"),
-    valued(0, "expiry-range"),
-    valued(0, "data-import"),
-    switch(0, "data-verify"),
-    switch(0, "verify-only"),
-    switch(0, "generate-keys"),
-    switch(0, "no-expiry"),
-    valued(0, "key-prefix"),
-    valued(0, "key-minimum"),
-    valued(0, "key-maximum"),
-    valued(0, "key-pattern"),
-    valued(0, "key-stddev"),
-    valued(0, "key-median"),
-    valued(0, "key-zipf-exp"),
-    valued(0, "wait-ratio"),
-    valued(0, "num-slaves"),
-    valued(0, "wait-timeout"),
-    valued(0, "statsd-host"),
-    valued(0, "statsd-port"),
-    valued(0, "statsd-prefix"),
-    valued(0, "statsd-run-label"),
-    valued(0, "graphite-port"),
-];
-
 /// Reads a command line, without the program's name.
 pub fn parse(arguments: &[Vec<u8>]) -> Result<Options, Instead> {
     let mut options = Options::default();
     let mut seen = Seen::default();
-    let mut rest = arguments.iter();
-    while let Some(argument) = rest.next() {
-        if let Some(long) = argument.strip_prefix(b"--") {
-            let (name, value) = match long.iter().position(|&byte| byte == b'=') {
-                Some(at) => (&long[..at], Some(long[at + 1..].to_vec())),
-                None => (long, None),
-            };
-            let spelling = find(name)?;
-            let value = match (spelling.valued, value) {
-                (true, None) => Some(rest.next().cloned().ok_or_else(|| missing(spelling))?),
-                (false, Some(_)) => {
-                    return refuse(format!("option --{} takes no value", spelling.name));
-                }
-                (_, value) => value,
-            };
-            options.take(spelling.name, &value.unwrap_or_default(), &mut seen)?;
-        } else if let Some(letters) = argument.strip_prefix(b"-").filter(|rest| !rest.is_empty()) {
-            let mut letters = letters;
-            while let Some((&letter, after)) = letters.split_first() {
-                letters = after;
-                let spelling = SPELLINGS
-                    .iter()
-                    .find(|spelling| spelling.letter == Some(letter))
-                    .ok_or_else(|| unknown(&[b'-', letter]))?;
-                let mut value = Vec::new();
-                if spelling.valued {
-                    value = match letters {
-                        [] => rest.next().cloned().ok_or_else(|| missing(spelling))?,
-                        attached => attached.to_vec(),
-                    };
-                    letters = &[];
-                }
-                options.take(spelling.name, &value, &mut seen)?;
-            }
-        } else {
-            return Err(unknown(argument));
-        }
-    }
+    spelling::walk(arguments, |name, value| {
+        options.take(name, value, &mut seen)
+    })?;
     options.settle(&seen)?;
     Ok(options)
-}
-
-fn find(name: &[u8]) -> Result<&'static Spelling, Instead> {
-    let exact = SPELLINGS.iter().find(|it| it.name.as_bytes() == name);
-    if let Some(spelling) = exact {
-        return Ok(spelling);
-    }
-    let mut cut = SPELLINGS
-        .iter()
-        .filter(|it| !name.is_empty() && it.name.as_bytes().starts_with(name));
-    match (cut.next(), cut.next()) {
-        (Some(spelling), None) => Ok(spelling),
-        (Some(_), Some(_)) => refuse(format!("option --{} is ambiguous", text(name))),
-        (None, _) => Err(unknown(&[b"--", name].concat())),
-    }
-}
-
-fn unknown(argument: &[u8]) -> Instead {
-    Instead::Refused(format!("unrecognized option {}", text(argument)))
-}
-
-fn missing(spelling: &Spelling) -> Instead {
-    Instead::Refused(format!("option --{} needs a value", spelling.name))
-}
-
-fn refuse<T>(why: String) -> Result<T, Instead> {
-    Err(Instead::Refused(why))
-}
-
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes).into_owned()
 }
 
 /// Options that matter together with others.
@@ -358,6 +279,22 @@ struct Seen {
     key_pattern: bool,
     size_pattern: bool,
     sizes: u32,
+    clients_start: Option<usize>,
+    clients_step: Option<usize>,
+    step_seconds: Option<u64>,
+    reconnect_on_error: bool,
+    attempts_max: Option<u32>,
+    backoff: Option<f64>,
+    scan: bool,
+    scan_steps_max: Option<u64>,
+    wait_ratio: Option<Vec<u32>>,
+    replicas: Option<(u64, u64)>,
+    wait_timeout: Option<(u64, u64)>,
+    statsd_host: Option<String>,
+    statsd_port: Option<u16>,
+    statsd_prefix: Option<String>,
+    statsd_label: Option<String>,
+    graphite_port: Option<u16>,
 }
 
 impl Options {
@@ -367,6 +304,15 @@ impl Options {
             "server" | "host" => self.server = text(value),
             "port" => self.port = count(1, 65_535)? as u16,
             "unix-socket" => self.socket = Some(OsStr::from_bytes(value).into()),
+            "ipv4" => self.family = Family::V4,
+            "ipv6" => self.family = Family::V6,
+            "tls" => self.tls.enabled = true,
+            "cert" => self.tls.certificate = Some(OsStr::from_bytes(value).into()),
+            "key" => self.tls.key = Some(OsStr::from_bytes(value).into()),
+            "cacert" => self.tls.authorities = Some(OsStr::from_bytes(value).into()),
+            "tls-skip-verify" => self.tls.insecure = true,
+            "tls-protocols" => self.tls.protocols = Some(text(value)),
+            "sni" => self.tls.server_name = Some(text(value)),
             "protocol" => match value {
                 b"redis" => self.resp = None,
                 b"resp2" => self.resp = Some(2),
@@ -387,6 +333,15 @@ impl Options {
             "run-count" => self.run_count = count(1, 1_000_000)? as u32,
             "out-file" => self.out_file = Some(OsStr::from_bytes(value).into()),
             "json-out-file" => self.json_out_file = Some(OsStr::from_bytes(value).into()),
+            "client-stats" => self.client_stats = Some(OsStr::from_bytes(value).into()),
+            "hdr-file-prefix" => self.hdr_prefix = Some(OsStr::from_bytes(value).into()),
+            "show-config" => self.show_config = true,
+            "cluster-mode" => self.cluster = true,
+            "statsd-host" => seen.statsd_host = Some(text(value)),
+            "statsd-port" => seen.statsd_port = Some(count(1, 65_535)? as u16),
+            "statsd-prefix" => seen.statsd_prefix = Some(text(value)),
+            "statsd-run-label" => seen.statsd_label = Some(text(value)),
+            "graphite-port" => seen.graphite_port = Some(count(1, 65_535)? as u16),
             "hide-histogram" => self.hide_histogram = true,
             "print-percentiles" => self.percentiles = percentiles(value)?,
             "print-all-runs" => self.print_all_runs = true,
@@ -416,6 +371,17 @@ impl Options {
             "ratio" => seen.ratio = Some(ratio(name, value)?),
             "pipeline" => self.pipeline = count(1, PIPELINE_MAX)? as u32,
             "reconnect-interval" => self.reconnect_interval = count(1, u64::MAX)?,
+            "clients-start" => seen.clients_start = Some(count(1, CLIENTS_MAX)? as usize),
+            "clients-step" => seen.clients_step = Some(count(1, CLIENTS_MAX)? as usize),
+            "step-duration" => seen.step_seconds = Some(count(1, 1 << 31)?),
+            "reconnect-on-error" => seen.reconnect_on_error = true,
+            "max-reconnect-attempts" => {
+                seen.attempts_max = Some(count(0, u64::from(u32::MAX))? as u32);
+            }
+            "reconnect-backoff-factor" => seen.backoff = Some(not_negative(name, value)?),
+            "connection-timeout" => self.connection_seconds_max = count(0, 1 << 31)?,
+            "thread-conn-start-min-jitter-micros" => self.start_jitter.0 = count(0, 1 << 31)?,
+            "thread-conn-start-max-jitter-micros" => self.start_jitter.1 = count(0, 1 << 31)?,
             "multi-key-get" => self.multi_key_get = count(0, 1 << 20)? as u32,
             "select-db" => self.database = Some(count(0, 1 << 31)? as i64),
             "distinct-client-seed" => self.distinct_client_seed = true,
@@ -430,6 +396,22 @@ impl Options {
             }
             "command-ratio" => self.last_command(name)?.ratio = count(1, 1 << 30)? as u32,
             "command-key-pattern" => self.last_command(name)?.pattern = pattern(name, value)?,
+            "monitor-input" => self.monitor = Some(OsStr::from_bytes(value).into()),
+            "monitor-pattern" => {
+                self.monitor_random = match value {
+                    b"S" => false,
+                    b"R" => true,
+                    _ => return refuse(format!("--{name} is S or R")),
+                }
+            }
+            "scan-incremental-iteration" => seen.scan = true,
+            "scan-incremental-max-iterations" => seen.scan_steps_max = Some(count(0, u64::MAX)?),
+            "wait-ratio" => seen.wait_ratio = Some(ratio(name, value)?),
+            "num-slaves" => seen.replicas = Some(range(name, value, 1 << 20)?),
+            "wait-timeout" => seen.wait_timeout = Some(range(name, value, 1 << 31)?),
+            "data-verify" if self.verify == Verify::No => self.verify = Verify::After,
+            "data-verify" => {}
+            "verify-only" => self.verify = Verify::Only,
             "data-size" => {
                 self.data_sizes = Sizes::Fixed(count(1, DATA_BYTES_MAX)? as usize);
                 seen.sizes += 1;
@@ -475,13 +457,9 @@ impl Options {
             }
             "help" => return Err(Instead::Usage),
             "version" => return Err(Instead::Version),
-            // What they ask for is the case anyway, or has nothing to work on without TLS.
-            "debug" | "show-config" | "cert" | "key" | "cacert" | "tls-skip-verify"
-            | "tls-protocols" | "sni" | "no-expiry" | "connection-timeout" => {}
-            "data-import" | "generate-keys" => {
-                return refuse(format!("--{name}: importing data is not supported"));
-            }
-            _ => return refuse(format!("--{name} is not supported yet")),
+            // What they ask for is the case anyway.
+            "debug" => {}
+            _ => return refuse(format!("--{name}: importing data is not supported")),
         }
         Ok(())
     }
@@ -511,9 +489,12 @@ impl Options {
     fn locate(&mut self, value: &[u8]) -> Result<(), Instead> {
         let place =
             crate::uri::parse(value).map_err(|error| Instead::Refused(error.to_string()))?;
-        if place.tls {
-            return refuse("TLS is not supported yet".to_owned());
-        }
+        let shown = text(value);
+        self.uri = match (shown.split_once("//"), shown.rsplit_once('@')) {
+            (Some((scheme, _)), Some((_, rest))) => format!("{scheme}//{rest}"),
+            _ => shown,
+        };
+        self.tls.enabled |= place.tls;
         if let Some(host) = place.host {
             self.server = text(&host);
         }
@@ -540,6 +521,138 @@ impl Options {
         if seen.requests && self.test_seconds.is_some() {
             return refuse("only one of --requests and --test-time".to_owned());
         }
+        self.settle_clients(seen)?;
+        self.settle_wait(seen)?;
+        self.settle_scan(seen)?;
+        if let Some(host) = &seen.statsd_host {
+            self.statsd = Some(StatsdOptions {
+                host: host.clone(),
+                port: seen.statsd_port.unwrap_or(8125),
+                prefix: seen
+                    .statsd_prefix
+                    .clone()
+                    .unwrap_or_else(|| "memtier".to_owned()),
+                label: seen
+                    .statsd_label
+                    .clone()
+                    .unwrap_or_else(|| "default".to_owned()),
+                graphite_port: seen.graphite_port.unwrap_or(8080),
+            });
+        }
+        if self.cluster && self.monitor.is_some() {
+            return refuse("--monitor-input is not supported in cluster mode".to_owned());
+        }
+        if self.cluster && self.socket.is_some() {
+            return refuse("--unix-socket is not supported in cluster mode".to_owned());
+        }
+        if self.verify != Verify::No && !(self.commands.is_empty() && self.data_offset == 0) {
+            return refuse("values can be verified only where SET stores them".to_owned());
+        }
+        self.settle_commands(seen)
+    }
+
+    fn settle_clients(&mut self, seen: &Seen) -> Result<(), Instead> {
+        self.staircase = match (seen.clients_start, seen.clients_step, seen.step_seconds) {
+            (None, None, None) => None,
+            (Some(start), Some(step), Some(seconds)) => {
+                if start >= self.clients {
+                    return refuse(format!(
+                        "--clients-start ({start}) must be less than --clients ({})",
+                        self.clients
+                    ));
+                }
+                if self.test_seconds.is_none() {
+                    return refuse("--clients-start goes with --test-time".to_owned());
+                }
+                Some(Staircase {
+                    start,
+                    step,
+                    seconds,
+                })
+            }
+            _ => {
+                return refuse(
+                    "--clients-start, --clients-step and --step-duration go together".to_owned(),
+                );
+            }
+        };
+        if seen.reconnect_on_error || seen.attempts_max.is_some() || seen.backoff.is_some() {
+            if !seen.reconnect_on_error {
+                return refuse(
+                    "--max-reconnect-attempts and --reconnect-backoff-factor go with --reconnect-on-error"
+                        .to_owned(),
+                );
+            }
+            self.reconnect = Some(Reconnect {
+                attempts_max: seen.attempts_max.unwrap_or(0),
+                backoff: seen.backoff.unwrap_or(0.0),
+            });
+        }
+        let (least, most) = self.start_jitter;
+        if least > most {
+            return refuse(
+                "--thread-conn-start-min-jitter-micros must be at most the greatest".to_owned(),
+            );
+        }
+        Ok(())
+    }
+
+    fn settle_wait(&mut self, seen: &Seen) -> Result<(), Instead> {
+        let Some(ratio) = &seen.wait_ratio else {
+            return match seen.replicas.is_some() || seen.wait_timeout.is_some() {
+                true => refuse("--num-slaves and --wait-timeout go with --wait-ratio".to_owned()),
+                false => Ok(()),
+            };
+        };
+        let &[sets @ 1..=u32::MAX, waits] = &ratio[..] else {
+            return refuse("--wait-ratio is two numbers, the first of them above 0".to_owned());
+        };
+        if !self.commands.is_empty() {
+            return refuse("--wait-ratio does not go with --command".to_owned());
+        }
+        if waits > 0 {
+            self.wait = Some(WaitOption {
+                sets,
+                waits,
+                replicas: seen.replicas.unwrap_or_default(),
+                timeout: seen.wait_timeout.unwrap_or_default(),
+            });
+        }
+        Ok(())
+    }
+
+    fn settle_scan(&mut self, seen: &Seen) -> Result<(), Instead> {
+        if !seen.scan {
+            return match seen.scan_steps_max {
+                Some(_) => refuse(
+                    "--scan-incremental-max-iterations goes with --scan-incremental-iteration"
+                        .to_owned(),
+                ),
+                None => Ok(()),
+            };
+        }
+        let why = match &self.commands[..] {
+            _ if self.pipeline != 1 => "requires --pipeline 1",
+            [only] => {
+                let mut words = only
+                    .text
+                    .split(u8::is_ascii_whitespace)
+                    .filter(|word| !word.is_empty());
+                match (words.next(), words.next()) {
+                    (Some(name), Some(b"0")) if name.eq_ignore_ascii_case(b"SCAN") => "",
+                    _ => "requires the command to be a SCAN command that begins at 0",
+                }
+            }
+            _ => "requires exactly one --command (a SCAN command)",
+        };
+        if !why.is_empty() {
+            return refuse(format!("--scan-incremental-iteration {why}"));
+        }
+        self.scan_steps_max = Some(seen.scan_steps_max.unwrap_or(0));
+        Ok(())
+    }
+
+    fn settle_commands(&mut self, seen: &Seen) -> Result<(), Instead> {
         if self.commands.is_empty() {
             match seen.ratio.as_deref() {
                 None => {}
@@ -572,312 +685,5 @@ impl Options {
     }
 }
 
-fn number(name: &str, value: &[u8], least: u64, most: u64) -> Result<u64, Instead> {
-    let number = std::str::from_utf8(value)
-        .ok()
-        .and_then(|text| text.trim().parse::<u64>().ok())
-        .filter(|number| (least..=most).contains(number));
-    match number {
-        Some(number) => Ok(number),
-        None if most == u64::MAX => {
-            refuse(format!("--{name} must be a number of at least {least}"))
-        }
-        None => refuse(format!("--{name} must be a number from {least} to {most}")),
-    }
-}
-
-fn positive(name: &str, value: &[u8]) -> Result<f64, Instead> {
-    std::str::from_utf8(value)
-        .ok()
-        .and_then(|text| text.trim().parse::<f64>().ok())
-        .filter(|number| number.is_finite() && *number > 0.0)
-        .ok_or_else(|| Instead::Refused(format!("--{name} must be a number above 0")))
-}
-
-fn ratio(name: &str, value: &[u8]) -> Result<Vec<u32>, Instead> {
-    value
-        .split(|&byte| byte == b':')
-        .map(|part| number(name, part, 0, 1 << 30).map(|number| number as u32))
-        .collect()
-}
-
-fn range(name: &str, value: &[u8], most: u64) -> Result<(u64, u64), Instead> {
-    let Some(at) = value.iter().position(|&byte| byte == b'-') else {
-        return refuse(format!("--{name} is two numbers, such as 10-20"));
-    };
-    let from = number(name, &value[..at], 0, most)?;
-    let to = number(name, &value[at + 1..], 0, most)?;
-    if from > to {
-        return refuse(format!("--{name} must begin with the smaller number"));
-    }
-    Ok((from, to))
-}
-
-fn weights(name: &str, value: &[u8]) -> Result<Vec<(usize, u32)>, Instead> {
-    let mut weights = Vec::new();
-    for item in value.split(|&byte| byte == b',') {
-        let Some(at) = item.iter().position(|&byte| byte == b':') else {
-            return refuse(format!(
-                "--{name} is sizes with weights, such as 32:80,1024:20"
-            ));
-        };
-        let size = number(name, &item[..at], 1, DATA_BYTES_MAX)? as usize;
-        let weight = number(name, &item[at + 1..], 0, 1 << 20)? as u32;
-        if weight > 0 {
-            weights.push((size, weight));
-        }
-    }
-    if weights.is_empty() {
-        return refuse(format!("--{name} needs a weight above 0"));
-    }
-    Ok(weights)
-}
-
-fn percentiles(value: &[u8]) -> Result<Vec<f64>, Instead> {
-    let percentile = |item: &[u8]| {
-        let item = item.strip_prefix(b"p").unwrap_or(item);
-        positive("print-percentiles", item).and_then(|percentile| {
-            if percentile <= 100.0 {
-                Ok(percentile)
-            } else {
-                refuse("--print-percentiles must be at most 100".to_owned())
-            }
-        })
-    };
-    value.split(|&byte| byte == b',').map(percentile).collect()
-}
-
-fn pattern(name: &str, value: &[u8]) -> Result<Pattern, Instead> {
-    Ok(match value {
-        b"R" => Pattern::Random,
-        b"S" => Pattern::Sequential,
-        b"P" => Pattern::Parallel,
-        b"G" => Pattern::Gaussian,
-        b"Z" => Pattern::Zipf,
-        _ => return refuse(format!("--{name} consists of the letters G, P, R, S and Z")),
-    })
-}
-
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn parsed(arguments: &[&str]) -> Result<Options, Instead> {
-        let arguments: Vec<Vec<u8>> = arguments
-            .iter()
-            .map(|argument| argument.as_bytes().to_vec())
-            .collect();
-        parse(&arguments)
-    }
-
-    fn refusal(arguments: &[&str]) -> String {
-        match parsed(arguments) {
-            Err(Instead::Refused(why)) => why,
-            other => panic!("{arguments:?}: {other:?}"),
-        }
-    }
-
-    #[test]
-    fn options_are_read_in_all_their_spellings() {
-        let options = parsed(&[
-            "-s",
-            "h",
-            "-p7000",
-            "--clients=20",
-            "--threads",
-            "2",
-            "-n",
-            "allkeys",
-            "--pipe=4",
-            "-Rd",
-            "128",
-            "--ratio=1:0",
-            "--key-pattern=P:G",
-            "--key-min=5",
-            "--key-maximum=50",
-            "--key-prefix=",
-            "-a",
-            "me:secret",
-            "--protocol=resp3",
-            "--select-db=3",
-            "--expiry-range=10-20",
-            "--hide-histogram",
-            "--distinct-client-seed",
-            "--print-percentiles=50,99.99",
-            "-x3",
-            "-oout.txt",
-            "--reconnect-interval=9",
-            "--rate-limiting=100",
-        ])
-        .unwrap();
-        let expected = Options {
-            server: "h".to_owned(),
-            port: 7000,
-            clients: 20,
-            threads: 2,
-            requests: Requests::AllKeys,
-            pipeline: 4,
-            random_data: true,
-            data_sizes: Sizes::Fixed(128),
-            ratio: (1, 0),
-            key_patterns: (Pattern::Parallel, Pattern::Gaussian),
-            key_minimum: 5,
-            key_maximum: 50,
-            key_prefix: Vec::new(),
-            user: Some(b"me".to_vec()),
-            password: Some(b"secret".to_vec()),
-            resp: Some(3),
-            database: Some(3),
-            expiry: Some((10, 20)),
-            hide_histogram: true,
-            distinct_client_seed: true,
-            percentiles: vec![50.0, 99.99],
-            run_count: 3,
-            out_file: Some("out.txt".into()),
-            reconnect_interval: 9,
-            rate_limit: 100,
-            ..Options::default()
-        };
-        assert_eq!(options, expected);
-        assert_eq!(parsed(&[]), Ok(Options::default()));
-        assert_eq!(parsed(&["--help"]), Err(Instead::Usage));
-        assert_eq!(parsed(&["-v"]), Err(Instead::Version));
-    }
-
-    #[test]
-    fn published_spellings_are_understood() {
-        let options = parsed(&["--run-time=60"]).unwrap();
-        assert_eq!(options.test_seconds, Some(60));
-        assert_eq!(options.understood, ["--run-time as --test-time"]);
-        let options = parsed(&[
-            "--key-pattern=S:S",
-            "--ratio=1:3",
-            "--command=SET user:{{id}} {{value}}",
-            "--command=GET user:{{id}}",
-            "--command=PING",
-        ])
-        .unwrap();
-        let command = |text: &str, ratio| CommandOption {
-            text: text.as_bytes().to_vec(),
-            ratio,
-            pattern: Pattern::Sequential,
-        };
-        assert_eq!(
-            options.commands,
-            [
-                command("SET user:__key__ __data__", 1),
-                command("GET user:__key__", 3),
-                command("PING", 1)
-            ]
-        );
-        assert_eq!(
-            options.understood,
-            [
-                "{{id}} as __key__",
-                "{{value}} as __data__",
-                "--ratio as the ratios of the commands, in their order",
-                "--key-pattern (its first letter) as that of the commands"
-            ]
-        );
-        let options = parsed(&["--ratio=1:0", "--command=SET key:{{id}} {{value}}"]).unwrap();
-        assert_eq!(options.commands[0].ratio, 1);
-    }
-
-    #[test]
-    fn options_of_a_command_follow_it() {
-        let options = parsed(&[
-            "--command=a",
-            "--command-ratio=3",
-            "--command-key-pattern=Z",
-            "--command=b",
-        ])
-        .unwrap();
-        assert_eq!(
-            (options.commands[0].ratio, options.commands[0].pattern),
-            (3, Pattern::Zipf)
-        );
-        assert_eq!(
-            (options.commands[1].ratio, options.commands[1].pattern),
-            (1, Pattern::Random)
-        );
-        assert_eq!(
-            refusal(&["--command-ratio=3"]),
-            "--command-ratio belongs behind a --command"
-        );
-    }
-
-    #[test]
-    fn what_cannot_be_is_refused() {
-        for (arguments, why) in [
-            (&["--foo"][..], "unrecognized option --foo"),
-            (&["-q"], "unrecognized option -q"),
-            (&["foo"], "unrecognized option foo"),
-            (&["--key-m=5"], "option --key-m is ambiguous"),
-            (&["--clients"], "option --clients needs a value"),
-            (&["--randomize=1"], "option --randomize takes no value"),
-            (
-                &["--clients=0"],
-                "--clients must be a number from 1 to 1048576",
-            ),
-            (&["-t", "x"], "--threads must be a number from 1 to 1024"),
-            (&["-n0"], "--requests must be a number of at least 1"),
-            (&["--ratio=1"], "--ratio is two numbers, not both 0"),
-            (&["--ratio=0:0"], "--ratio is two numbers, not both 0"),
-            (
-                &["--key-pattern=R"],
-                "--key-pattern is two letters, such as R:R",
-            ),
-            (
-                &["--key-pattern=R:X"],
-                "--key-pattern consists of the letters G, P, R, S and Z",
-            ),
-            (
-                &["--key-minimum=5", "--key-maximum=5"],
-                "--key-minimum must be below --key-maximum",
-            ),
-            (
-                &["-n5", "--test-time=5"],
-                "only one of --requests and --test-time",
-            ),
-            (
-                &["-P", "memcache_text"],
-                "protocol memcache_text is not supported",
-            ),
-            (
-                &["--data-import=x"],
-                "--data-import: importing data is not supported",
-            ),
-            (&["--tls"], "--tls is not supported yet"),
-            (&["--cluster-mode"], "--cluster-mode is not supported yet"),
-            (
-                &["--data-size-range=20-10"],
-                "--data-size-range must begin with the smaller number",
-            ),
-            (
-                &["--data-size-pattern=S"],
-                "--data-size-pattern belongs to --data-size-range",
-            ),
-            (
-                &["--data-size-list=5"],
-                "--data-size-list is sizes with weights, such as 32:80,1024:20",
-            ),
-            (
-                &["-d5", "--data-size-list=5:1"],
-                "only one of --data-size, --data-size-range and --data-size-list",
-            ),
-        ] {
-            assert_eq!(refusal(arguments), why);
-        }
-    }
-
-    #[test]
-    fn sizes_have_three_forms() {
-        let sizes = |argument: &str| parsed(&[argument]).unwrap().data_sizes;
-        assert_eq!(sizes("--data-size=7"), Sizes::Fixed(7));
-        assert_eq!(sizes("--data-size-range=1-9"), Sizes::Range(1, 9));
-        assert_eq!(
-            sizes("--data-size-list=32:80,64:0,1024:20"),
-            Sizes::Weighted(vec![(32, 80), (1024, 20)])
-        );
-    }
-}
+mod tests;

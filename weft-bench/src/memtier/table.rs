@@ -16,10 +16,20 @@ pub struct Row {
     pub name: String,
     /// What the distribution calls it: "SET".
     pub kind: String,
-    /// What was measured; `None`: nothing of this kind is ever sent.
-    pub class: Option<Class>,
+    /// What was measured.
+    pub class: Class,
+    /// Whether anything of this kind is ever sent.
+    pub sent: bool,
     /// Whether absent answers are misses.
     pub misses: bool,
+    /// Whether bytes are told.
+    pub bytes: bool,
+    /// Answers that said that the slot has moved.
+    pub moved: u64,
+    /// Answers that said to ask elsewhere this once.
+    pub asked: u64,
+    /// Connections that broke or did not come about; known of the sum only.
+    pub connection_errors: u64,
 }
 
 /// All rows of one run.
@@ -29,6 +39,8 @@ pub struct Table {
     pub rows: Vec<Row>,
     /// Whether there are columns of hits and misses.
     pub hit_columns: bool,
+    /// Whether there are columns of redirections.
+    pub cluster: bool,
     /// From the first request to the last answer.
     pub elapsed: Duration,
 }
@@ -48,17 +60,15 @@ const DISTRIBUTION_TICKS: u32 = 5;
 
 impl Row {
     fn answered(&self) -> u64 {
-        self.class.as_ref().map_or(0, |class| class.latencies.len())
+        self.class.latencies.len()
     }
 
     fn nulls(&self) -> u64 {
-        self.class.as_ref().map_or(0, |class| class.nulls)
+        self.class.nulls
     }
 
-    fn bytes(&self) -> u64 {
-        self.class
-            .as_ref()
-            .map_or(0, |class| class.bytes_sent + class.bytes_received)
+    fn byte_count(&self) -> u64 {
+        self.class.bytes_sent + self.class.bytes_received
     }
 }
 
@@ -80,9 +90,10 @@ impl Table {
         for table in others {
             sum.elapsed += table.elapsed;
             for (row, other) in sum.rows.iter_mut().zip(&table.rows) {
-                if let (Some(class), Some(other)) = (&mut row.class, &other.class) {
-                    class.add(other);
-                }
+                row.moved += other.moved;
+                row.asked += other.asked;
+                row.connection_errors += other.connection_errors;
+                row.class.add(&other.class);
             }
         }
         Some(sum)
@@ -138,6 +149,14 @@ impl Table {
                 row.misses.then(|| self.per_second(row.nulls()))
             });
         }
+        if self.cluster {
+            column(RATE_WIDTH, "MOVED/sec", &|row| {
+                row.bytes.then(|| self.per_second(row.moved))
+            });
+            column(RATE_WIDTH, "ASK/sec", &|row| {
+                row.bytes.then(|| self.per_second(row.asked))
+            });
+        }
         column(LATENCY_WIDTH, "Avg. Latency", &|row| {
             measured(row).map(|latencies| format!("{:.5}", latencies.mean() / 1000.0))
         });
@@ -151,7 +170,7 @@ impl Table {
             });
         }
         column(RATE_WIDTH, "KB/sec", &|row| {
-            row.class.is_some().then(|| self.kilobytes_per_second(row))
+            (row.bytes && row.sent).then(|| self.kilobytes_per_second(row))
         });
         let width = lines[0].len();
         writeln!(out, "{title}\n{}", "=".repeat(width))?;
@@ -165,7 +184,7 @@ impl Table {
     }
 
     fn kilobytes_per_second(&self, row: &Row) -> String {
-        let rate = row.bytes() as f64 / 1024.0 / self.elapsed.as_secs_f64();
+        let rate = row.byte_count() as f64 / 1024.0 / self.elapsed.as_secs_f64();
         format!("{:.2}", if rate.is_finite() { rate } else { 0.0 })
     }
 
@@ -203,8 +222,8 @@ impl Table {
 
 /// The latencies of a row, if there are any.
 fn measured(row: &Row) -> Option<&Histogram<u64>> {
-    let class = row.class.as_ref()?;
-    (!class.latencies.is_empty()).then_some(&class.latencies)
+    let latencies = &row.class.latencies;
+    (!latencies.is_empty()).then_some(latencies)
 }
 
 /// "50", "99.9", "99.990".
@@ -242,8 +261,13 @@ mod tests {
         Row {
             name: name.to_owned(),
             kind: name.trim_end_matches('s').to_uppercase(),
-            class,
+            sent: class.is_some(),
+            class: class.unwrap_or_else(|| self::class(&[], 0, 0)),
             misses,
+            bytes: name != "Waits",
+            moved: 2,
+            asked: 0,
+            connection_errors: 0,
         }
     }
 
@@ -261,6 +285,7 @@ mod tests {
                 ),
             ],
             hit_columns: true,
+            cluster: false,
             elapsed: Duration::from_secs(2),
         };
         let mut out = Vec::new();
@@ -313,6 +338,7 @@ mod tests {
                 row("Totals", Some(class(&[(500, 1)], 0, 0)), false),
             ],
             hit_columns: false,
+            cluster: true,
             elapsed: Duration::from_secs(1),
         };
         let mut out = Vec::new();
@@ -320,12 +346,12 @@ mod tests {
         let printed = String::from_utf8(out).unwrap();
         assert!(
             printed.contains(
-                "\nType               Ops/sec    Avg. Latency   p99.5 Latency       KB/sec \n"
+                "\nType               Ops/sec    MOVED/sec      ASK/sec    Avg. Latency   p99.5 Latency       KB/sec \n"
             ),
             "{printed}"
         );
         assert!(printed.contains(
-            "\nSET __key__ v         1.00         0.50000         0.50300         0.00 \n"
+            "\nSET __key__ v         1.00         2.00         0.00         0.50000         0.50300         0.00 \n"
         ));
     }
 }

@@ -21,6 +21,8 @@ pub struct Values {
     /// Sizes follow the key, from the least to the greatest.
     by_key: bool,
     space: KeySpace,
+    /// Everything about a value follows from its key.
+    fixed: bool,
     bytes: Arc<[u8]>,
     /// How many windows there are; 1 if values are not random.
     windows: usize,
@@ -50,14 +52,31 @@ impl Values {
             sizes: sizes.clone(),
             by_key,
             space,
+            fixed: false,
             bytes: bytes.into(),
             windows,
+        }
+    }
+
+    /// The same, but what is drawn for a value is drawn from its key: whoever knows the key knows the value.
+    pub fn fixed(self) -> Values {
+        Values {
+            fixed: true,
+            ..self
         }
     }
 
     /// The value for a key.
     #[inline]
     pub fn next(&self, key: u64, random: &mut Rng) -> &[u8] {
+        match self.fixed {
+            true => self.draw(key, &mut Rng::with_seed(key)),
+            false => self.draw(key, random),
+        }
+    }
+
+    #[inline]
+    fn draw(&self, key: u64, random: &mut Rng) -> &[u8] {
         let size = match &self.sizes {
             Sizes::Fixed(size) => *size,
             Sizes::Range(from, to) if self.by_key => {
@@ -130,5 +149,21 @@ mod tests {
         let second = values.next(1, &mut random);
         assert_eq!(first.len(), 32);
         assert_ne!(first, second);
+    }
+
+    #[test]
+    fn fixed_values_follow_from_their_keys() {
+        let values = |seed| {
+            let mut bytes = Rng::with_seed(seed);
+            Values::new(&Sizes::Range(10, 50), false, SPACE, Some(&mut bytes)).fixed()
+        };
+        let (one, other) = (values(7), values(7));
+        let mut different = 0;
+        for key in 1..=101 {
+            let value = one.next(key, &mut Rng::with_seed(key));
+            assert_eq!(value, other.next(key, &mut Rng::with_seed(1)));
+            different += u32::from(value != one.next(key + 1, &mut Rng::with_seed(1)));
+        }
+        assert_eq!(different, 101);
     }
 }

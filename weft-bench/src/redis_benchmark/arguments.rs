@@ -8,6 +8,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
 use crate::numbers::atoi;
+use crate::tls_settings::TlsSettings;
 use crate::uri;
 
 /// The most threads.
@@ -73,8 +74,8 @@ pub struct Options {
     pub tests: Option<Vec<Vec<u8>>>,
     /// `-x`.
     pub last_from_stdin: bool,
-    /// `--tls`, or a URI that says so.
-    pub tls: bool,
+    /// `--tls`, or a URI that says so, and what goes with it.
+    pub tls: TlsSettings,
     /// What follows the options: a command to send instead of the tests.
     pub command: Vec<Vec<u8>>,
     /// What is worth a line before anything else happens.
@@ -121,7 +122,7 @@ impl Default for Options {
             idle: false,
             tests: None,
             last_from_stdin: false,
-            tls: false,
+            tls: TlsSettings::default(),
             command: Vec::new(),
             warnings: Vec::new(),
         }
@@ -168,8 +169,8 @@ impl Options {
             b"--csv" => self.csv = true,
             b"--cluster" => self.cluster = true,
             b"--enable-tracking" => self.tracking = true,
-            b"--tls" => self.tls = true,
-            b"--insecure" => {}
+            b"--tls" => self.tls.enabled = true,
+            b"--insecure" => self.tls.insecure = true,
             b"--help" => return Err(Instead::Usage),
             b"--version" | b"-v" => return Err(Instead::Version),
             _ => return Ok(false),
@@ -223,13 +224,13 @@ impl Options {
                 }
                 self.threads = threads.min(THREADS_MAX);
             }
-            b"--sni"
-            | b"--cacert"
-            | b"--cacertdir"
-            | b"--cert"
-            | b"--key"
-            | b"--tls-ciphers"
-            | b"--tls-ciphersuites" => {}
+            b"--sni" => self.tls.server_name = Some(text(value)),
+            b"--cacert" => self.tls.authorities = Some(OsStr::from_bytes(value).into()),
+            b"--cacertdir" => self.tls.authorities_folder = Some(OsStr::from_bytes(value).into()),
+            b"--cert" => self.tls.certificate = Some(OsStr::from_bytes(value).into()),
+            b"--key" => self.tls.key = Some(OsStr::from_bytes(value).into()),
+            b"--tls-ciphers" => self.tls.ciphers = Some(text(value)),
+            b"--tls-ciphersuites" => self.tls.ciphersuites = Some(text(value)),
             _ => return Ok(false),
         }
         Ok(true)
@@ -238,7 +239,7 @@ impl Options {
     /// Takes what a URI says; options that follow it go before it.
     fn locate(&mut self, value: &[u8]) -> Result<(), Instead> {
         let place = uri::parse(value).map_err(|error| Instead::Refused(error.to_string()))?;
-        self.tls |= place.tls;
+        self.tls.enabled |= place.tls;
         if let Some(host) = place.host {
             self.host = text(&host);
         }
@@ -316,7 +317,18 @@ mod tests {
             idle: true,
             tests: Some(vec![b"set".to_vec(), b"get".to_vec()]),
             last_from_stdin: true,
-            tls: true,
+            tls: TlsSettings {
+                enabled: true,
+                server_name: Some("a".to_owned()),
+                authorities: Some("b".into()),
+                authorities_folder: Some("c".into()),
+                certificate: Some("d".into()),
+                key: Some("e".into()),
+                ciphers: Some("f".to_owned()),
+                ciphersuites: Some("g".to_owned()),
+                insecure: true,
+                protocols: None,
+            },
             command: vec![b"lpush".to_vec(), b"-x".to_vec(), b"__rand_int__".to_vec()],
             warnings: Vec::new(),
         };
@@ -378,7 +390,7 @@ mod tests {
         assert_eq!(options.database, 3);
         assert_eq!(options.user, Some(b"me".to_vec()));
         assert_eq!(options.password, Some(b"secret".to_vec()));
-        assert!(parsed("-u rediss://b").unwrap().tls);
+        assert!(parsed("-u rediss://b").unwrap().tls.enabled);
     }
 
     #[test]

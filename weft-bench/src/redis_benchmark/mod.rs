@@ -9,7 +9,6 @@ mod batches;
 mod catalogue;
 mod report;
 mod server;
-mod slot_tag;
 mod usage;
 
 use std::io::{self, Read, Write};
@@ -21,9 +20,11 @@ use fastrand::Rng;
 use weft_os::descriptors::raise_limit;
 
 use crate::load::{
-    Budget, ErrorReplies, Failure, Outcome, Plan, Prologue, Run, Scale, Target, Template, encode,
+    Budget, Conduct, ErrorReplies, Failure, Outcome, Plan, Prologue, Run, Scale, Target, Template,
+    encode,
 };
-use crate::reach::{self, Server};
+use crate::reach::{self, Manner, Server};
+use crate::slots;
 use crate::substitute::replaced;
 use arguments::{Instead, Options};
 use batches::{Batches, Nothing};
@@ -124,9 +125,6 @@ fn measure(mut options: Options, out: &mut impl Write) -> Result<(), End> {
     for warning in &options.warnings {
         eprintln!("{warning}");
     }
-    if options.tls {
-        return Err(End::Said("TLS is not supported yet".to_owned()));
-    }
     if options.last_from_stdin && !options.command.is_empty() {
         let mut last = Vec::new();
         io::stdin()
@@ -173,7 +171,12 @@ fn measure(mut options: Options, out: &mut impl Write) -> Result<(), End> {
 impl Bench {
     /// Asks the server what it is.
     fn prepare(options: Options, out: &mut impl Write) -> Result<Bench, End> {
-        let reached = reach::reach(&options.host, options.port, options.socket.as_deref());
+        let manner = Manner {
+            tls: options.tls.prepare(&options.host).map_err(End::Said)?,
+            ..Manner::default()
+        };
+        let socket = options.socket.as_deref();
+        let reached = reach::reach_by(&manner, &options.host, options.port, socket);
         let (first, mut connection) = reached.map_err(|unreachable| {
             let complaint = server::complaint(&unreachable);
             End::Said(format!(
@@ -187,10 +190,10 @@ impl Bench {
         if options.cluster {
             let nodes = server::cluster(&servers[0], &mut connection).map_err(End::Said)?;
             write_nodes(&nodes, out)?;
-            tags = nodes.iter().map(|node| slot_tag::tag(node.slot)).collect();
+            tags = nodes.iter().map(|node| slots::tag(node.slot)).collect();
             servers = nodes.into_iter().map(|node| node.server).collect();
             for server in &servers {
-                let mut connection = reach::connect(server)
+                let mut connection = reach::connect_by(&manner, server)
                     .map_err(|unreachable| End::Said(server::complaint(&unreachable)))?;
                 server::log_in(server, &mut connection, &options).map_err(End::Said)?;
                 configurations
@@ -211,7 +214,7 @@ impl Bench {
             data: std::iter::repeat_with(|| seeds.u8(b'A'..=b'Z'))
                 .take(options.data_bytes)
                 .collect(),
-            prologue: Arc::new(prologue(&options)),
+            prologue: Arc::new(prologue(&options, manner)),
             servers,
             configurations,
             tags,
@@ -380,6 +383,7 @@ impl Bench {
             },
             classes: 1,
             by_second: false,
+            conduct: Conduct::default(),
         }
     }
 
@@ -400,8 +404,9 @@ impl Bench {
 }
 
 /// What every connection sends first.
-fn prologue(options: &Options) -> Prologue {
+fn prologue(options: &Options, manner: Manner) -> Prologue {
     let mut prologue = Prologue::default();
+    prologue.encrypt(manner.tls);
     if let Some(auth) = server::auth(options) {
         prologue.push(&auth);
     }

@@ -37,9 +37,18 @@ Options:
                     effect when a command is given
  -I                 Open the connections and leave them idle
  -x                 Read the last argument of the command from standard input
- --tls              Connect with TLS (not supported yet), with these options:
-                    --sni, --cacert, --cacertdir, --insecure, --cert, --key,
-                    --tls-ciphers, --tls-ciphersuites
+ --tls              Connect with TLS. The server has to be vouched for by a known
+                    authority, but may be called something else
+ --sni <host>       Name to ask the server for
+ --cacert <file>    Certificates of the authorities, instead of the system's
+ --cacertdir <dir>  Folder with such files
+ --insecure         Trust whoever answers
+ --cert <file>      Certificate of one's own
+ --key <file>       Key to it
+ --tls-ciphers <list>
+                    Ciphers of TLS 1.2, as OpenSSL names them, between colons
+ --tls-ciphersuites <list>
+                    Those of TLS 1.3
  --help             Print this
  --version          Print the version
 

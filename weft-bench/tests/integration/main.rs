@@ -3,7 +3,13 @@
 #![allow(unreachable_pub)]
 
 mod memtier;
+mod native;
+mod native_server;
 mod program;
 mod redis_benchmark;
+mod replay;
 mod scripted;
 mod shape;
+mod stall;
+mod stand_in;
+mod sweep;

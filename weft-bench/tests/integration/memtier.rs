@@ -71,7 +71,7 @@ fn sets_and_gets_alternate_by_ratio() {
     assert!(
         ended
             .errors
-            .contains("[RUN #1 100%,   0 secs]  0 threads:         240 ops, ")
+            .contains("[RUN #1 100%,   0 secs]  0 threads  3 conns:         240 ops, ")
     );
 }
 

@@ -405,10 +405,16 @@ fn a_server_that_is_not_there_ends_the_program() {
         ended.errors,
         format!("{refused}WARNING: Could not fetch server CONFIG\n{refused}")
     );
-    let tls = run(redis_benchmark(&words("--tls -t get")), "");
+    let tls = run(
+        redis_benchmark(&words("--tls --cacert /nonexistent -t get")),
+        "",
+    );
     assert_eq!(
         (tls.code, tls.errors.as_str()),
-        (Some(1), "TLS is not supported yet\n")
+        (
+            Some(1),
+            "/nonexistent: No such file or directory (os error 2)\n"
+        )
     );
 }
 

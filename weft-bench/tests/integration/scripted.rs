@@ -117,7 +117,7 @@ fn serve<S: Read + Write>(script: Script, port: u16, mut stream: S, log: &Mutex<
 }
 
 /// The words of the first request, and its length.
-fn request(bytes: &[u8]) -> Option<(Vec<Vec<u8>>, usize)> {
+pub fn request(bytes: &[u8]) -> Option<(Vec<Vec<u8>>, usize)> {
     const INLINE: &[u8] = b"PING\r\n";
     if bytes.starts_with(INLINE) {
         return Some((vec![b"PING".to_vec()], INLINE.len()));

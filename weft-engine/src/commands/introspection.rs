@@ -286,6 +286,18 @@ fn keys_of_inner(cx: &Context<'_, '_>) -> Result<SmallVec<[KeyArgument; 4]>, Com
     const NOT_KEYS: CommandError =
         CommandError::Text("ERR Invalid arguments specified for command");
     let keys = row.keys_of(inner).map_err(|KeysError::Invalid| NOT_KEYS)?;
+    // A range of keys without a key is one too few, although PFMERGE runs without sources.
+    let is_bare = |spec: &KeySpec| {
+        let mut found = SmallVec::new();
+        let is_range = matches!(
+            (spec.begin, spec.find),
+            (Begin::Index(_), Find::Range { .. })
+        );
+        is_range && spec.extract(inner, &mut found).is_ok() && found.is_empty()
+    };
+    if row.keys.iter().any(is_bare) {
+        return Err(NOT_KEYS);
+    }
     // No keys are one too few, except for scripts.
     if keys.is_empty() && !row.flags.contains(Flags::NO_MANDATORY_KEYS) {
         return Err(NOT_KEYS);

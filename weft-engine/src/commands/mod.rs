@@ -1,5 +1,7 @@
 //! The commands, one family a file: its rows and its handlers.
 
+mod bitfield;
+mod bitmaps;
 mod client;
 mod config;
 mod connection;
@@ -9,6 +11,7 @@ mod database;
 mod debug;
 mod expire;
 mod hashes;
+mod hyperloglog;
 mod info;
 mod introspection;
 mod keys;
@@ -45,6 +48,9 @@ pub const FAMILIES: &[&[CommandRow]] = &[
     hashes::RANDOM,
     hashes::DEADLINES,
     hashes::TIMED,
+    bitmaps::ROWS,
+    bitfield::ROWS,
+    hyperloglog::ROWS,
     sets::MEMBERS,
     sets::RANDOM,
     sets::ALGEBRA,

@@ -10,7 +10,7 @@ use weft_rope::Rope;
 use super::options::integer;
 use super::values::{effect_arguments, stored, value_len};
 use crate::command::{Argument, Categories, CommandRow, Deprecation, Flags, KeyFlags, KeySpec};
-use crate::dispatch::{Budget, Context, EventClass, Progress, Steps};
+use crate::dispatch::{Budget, Context, EventClass, Key, Progress, Steps, Unit};
 use crate::error::CommandError;
 
 /// The rows of this family.
@@ -118,7 +118,7 @@ fn append(cx: &mut Context<'_, '_>) -> Result<(), CommandError> {
         }
         Some(old_len) => {
             check_len(cx, old_len, added)?;
-            edit(cx, old_len, old_len);
+            overwrite(cx.unit, key, old_len, old_len, &cx.args[2]);
         }
     }
     cx.unit.touched(key, EventClass::String, "append");
@@ -140,7 +140,7 @@ fn setrange(cx: &mut Context<'_, '_>) -> Result<(), CommandError> {
         return Ok(());
     }
     check_len(cx, offset, added)?;
-    edit(cx, old_len, offset);
+    overwrite(cx.unit, key, old_len, offset, &cx.args[3]);
     cx.unit.touched(key, EventClass::String, "setrange");
     let args = cx.args;
     cx.unit.effect_with(|| effect_arguments(args));
@@ -157,21 +157,26 @@ fn check_len(cx: &Context<'_, '_>, offset: usize, added: usize) -> Result<(), Co
     }
 }
 
-/// Writes the last argument into the string of `old_len` bytes at `offset`, zeroes in between if it is shorter.
-fn edit(cx: &mut Context<'_, '_>, old_len: usize, offset: usize) {
+/// Writes `bytes` into the key's string of `old_len` bytes at `offset`, zeroes in between if it is shorter. It is `raw` from then on.
+/// A missing key is made.
+pub(super) fn overwrite(
+    unit: &mut Unit<'_>,
+    key: Key<'_>,
+    old_len: usize,
+    offset: usize,
+    bytes: &[u8],
+) {
     /// Up to here a new string is put together in one piece; longer ones are ropes.
     const PIECE_MAX: usize = 2048;
-    let key = cx.keys[0];
-    let bytes = &cx.args[cx.args.len() - 1];
     let new_len = old_len.max(offset + bytes.len());
     if old_len == new_len
-        && let Some(value) = cx.unit.edit_bytes(key)
+        && let Some(value) = unit.edit_bytes(key)
     {
         value[offset..offset + bytes.len()].copy_from_slice(bytes);
-        cx.unit.set_raw(key);
+        unit.set_raw(key);
         return;
     }
-    let old = cx.unit.look(key).and_then(|entry| entry.string());
+    let old = unit.look(key).and_then(|entry| entry.string());
     if new_len <= PIECE_MAX {
         let mut value = Vec::with_capacity(new_len);
         match old {
@@ -184,17 +189,15 @@ fn edit(cx: &mut Context<'_, '_>, old_len: usize, offset: usize) {
         }
         value.resize(new_len, 0);
         value[offset..offset + bytes.len()].copy_from_slice(bytes);
-        cx.unit
-            .set(key, NewValue::RawBytes(&value), DeadlineChange::Keep);
+        unit.set(key, NewValue::RawBytes(&value), DeadlineChange::Keep);
     } else if old.is_some() {
-        if let Some(mut rope) = cx.unit.rope_mut(key) {
+        if let Some(mut rope) = unit.rope_mut(key) {
             rope.write_at(offset, bytes);
         }
     } else {
         let mut rope = Rope::new();
         rope.write_at(offset, bytes);
-        cx.unit
-            .set(key, NewValue::Rope(rope), DeadlineChange::Clear);
+        unit.set(key, NewValue::Rope(rope), DeadlineChange::Clear);
     }
 }
 
@@ -220,10 +223,19 @@ fn substr(cx: &mut Context<'_, '_>) -> Result<(), CommandError> {
     getrange(cx)
 }
 
-/// The bytes from `start` to `end` inclusive of a string of `len` bytes, negative numbers counted from its end.
-fn range(start: i64, end: i64, len: usize) -> Range<usize> {
+/// The units from `start` to `end` inclusive of a string of `len` units, negative numbers counted from its end. Nothing if both
+/// are negative and in the wrong order, even where both would be cut to the first unit.
+pub(super) fn range(start: i64, end: i64, len: usize) -> Range<usize> {
+    if start < 0 && end < 0 && start > end {
+        return 0..0;
+    }
+    range_cut(start, end, len)
+}
+
+/// The same without that exception.
+pub(super) fn range_cut(start: i64, end: i64, len: usize) -> Range<usize> {
     let len = len as i64;
-    if len == 0 || (start < 0 && end < 0 && start > end) {
+    if len == 0 {
         return 0..0;
     }
     let from_start = |at: i64| if at < 0 { (len + at).max(0) } else { at };

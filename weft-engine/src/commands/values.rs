@@ -4,10 +4,11 @@ use std::borrow::Cow;
 
 use weft_data::number;
 use weft_data::string_value::{Classified, classify};
-use weft_keyspace::{NewValue, StringRef};
+use weft_keyspace::{DeadlineChange, NewValue, StringRef};
 use weft_resp::{Args, Writer};
 use weft_rope::Rope;
 
+use crate::dispatch::{Key, Unit};
 use crate::journal::EffectArgument;
 
 /// What to store for the argument at `index`: an integer if it is one, a large argument's own rope.
@@ -101,5 +102,25 @@ impl Captured {
             Self::Bytes(bytes) => bytes,
             Self::Rope(rope) => rope.to_vec(),
         }
+    }
+}
+
+/// Makes an existing string `raw` without changing its bytes: what Redis does to one that it is about to change, even if nothing
+/// changes then.
+pub(super) fn keep_raw(unit: &mut Unit<'_>, key: Key<'_>) {
+    let Some(entry) = unit.look(key) else {
+        return;
+    };
+    let integer = match entry.string() {
+        Some(StringRef::Int(value)) => Some(number::format_i64(value)),
+        Some(_) if !entry.is_raw() => None,
+        _ => return,
+    };
+    match integer {
+        Some(text) => {
+            let bytes = NewValue::RawBytes(text.as_bytes());
+            unit.set(key, bytes, DeadlineChange::Keep);
+        }
+        None => unit.set_raw(key),
     }
 }

@@ -243,6 +243,11 @@ impl Settings {
         weft_data::list::NodeLimit::of_setting(self.integer(ParameterId::ListMaxListpackSize))
     }
 
+    /// `hll-sparse-max-bytes`.
+    pub fn hll_sparse_max_bytes(&self) -> usize {
+        self.unsigned(ParameterId::HllSparseMaxBytes)
+    }
+
     /// `client-query-buffer-limit`, in bytes.
     pub fn client_query_buffer_limit(&self) -> usize {
         self.unsigned(ParameterId::ClientQueryBufferLimit)

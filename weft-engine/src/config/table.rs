@@ -335,7 +335,7 @@ rows! {
     SetMaxListpackValue = row("set-max-listpack-value", size(0, I64), "64", "Longest member of a set that OBJECT ENCODING calls `listpack`.").live();
     ZsetMaxListpackEntries = row("zset-max-listpack-entries", size(0, I64), "128", "Most members of a sorted set that OBJECT ENCODING calls `listpack`.").alias(&["zset-max-ziplist-entries"]).live();
     ZsetMaxListpackValue = row("zset-max-listpack-value", bytes(0, I64), "64", "Longest member of a sorted set that OBJECT ENCODING calls `listpack`.").alias(&["zset-max-ziplist-value"]).live();
-    HllSparseMaxBytes = row("hll-sparse-max-bytes", bytes(0, I64), "3000", "Bytes up to which a HyperLogLog stays in its sparse form.");
+    HllSparseMaxBytes = row("hll-sparse-max-bytes", bytes(0, I64), "3000", "Bytes up to which a HyperLogLog stays in its sparse form.").live();
     StreamNodeMaxBytes = row("stream-node-max-bytes", bytes(0, I64), "4096", "Most bytes of a stream's node; 0 for no bound.");
     StreamNodeMaxEntries = row("stream-node-max-entries", integer(0, I64), "100", "Most entries of a stream's node; 0 for no bound.");
     SanitizeDumpPayload = row("sanitize-dump-payload", choice(&["no", "yes", "clients"]), "no", "Whether values of RESTORE and of dump files are checked in depth.");

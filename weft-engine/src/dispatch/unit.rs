@@ -41,6 +41,8 @@ pub enum EventClass {
     Expired,
     /// A key was made.
     New,
+    /// A change that nobody is notified of.
+    Silent,
 }
 
 /// One change to one key.

@@ -30,7 +30,7 @@ pub(super) const ROWS: &[CommandRow] = &[
     CommandRow {
         name: "hset",
         arity: -4,
-        complexity: "O(N) in the number of fields",
+        complexity: "O(1) a field, O(N) for all of them",
         summary: "Sets fields of a hash.",
         history: &[("4.0.0", "Takes many fields and values.")],
         arguments: FIELDS_AND_VALUES,

@@ -115,7 +115,7 @@ const PUSH: CommandRow = CommandRow {
     arity: -3,
     flags: Flags::WRITE.with(Flags::DENY_OOM).with(Flags::FAST),
     keys: &[KeySpec::one(1, KeyFlags::RW.with(KeyFlags::INSERT))],
-    complexity: "O(N) in the number of elements given",
+    complexity: "O(1) for each element given",
     history: &[("2.4.0", "Takes several elements.")],
     arguments: &[
         Argument::key("key", 0),

@@ -31,7 +31,7 @@ pub(super) const ROWS: &[CommandRow] = &[
     CommandRow {
         name: "lindex",
         arity: 3,
-        complexity: "O(log N) in the number of elements",
+        complexity: "O(N) in the number of elements between; here O(log N)",
         summary: "Reads the element at a position, counted from the end if negative.",
         arguments: &[Argument::key("key", 0), Argument::integer("index")],
         handler: lindex,
@@ -40,7 +40,7 @@ pub(super) const ROWS: &[CommandRow] = &[
     CommandRow {
         name: "lrange",
         arity: 4,
-        complexity: "O(log N + M) in the number of elements of the list and of those read",
+        complexity: "O(S+N) in the distance of the first one from the nearer end and the number of elements; here S is O(log N)",
         summary: "Lists the elements between two positions.",
         arguments: &[
             Argument::key("key", 0),
@@ -55,7 +55,7 @@ pub(super) const ROWS: &[CommandRow] = &[
         arity: 4,
         flags: Flags::WRITE.with(Flags::DENY_OOM),
         keys: &[KeySpec::one(1, KeyFlags::RW.with(KeyFlags::UPDATE))],
-        complexity: "O(log N) in the number of elements",
+        complexity: "O(N) in the number of elements between; here O(log N)",
         summary: "Replaces the element at a position.",
         arguments: &[
             Argument::key("key", 0),
@@ -67,7 +67,7 @@ pub(super) const ROWS: &[CommandRow] = &[
     },
     CommandRow {
         name: "ltrim",
-        complexity: "O(log N) in the number of elements; those removed are freed later",
+        complexity: "O(N) in the number of elements removed; here O(log N), and they are freed later",
         summary: "Removes all elements but those between two positions.",
         arguments: &[
             Argument::key("key", 0),

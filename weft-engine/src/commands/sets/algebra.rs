@@ -214,7 +214,7 @@ fn store(
             unreachable!("what is to be stored comes as a set")
         }
     };
-    cx.worker.reap_snapshots(boxed(sets));
+    cx.worker.reap_snapshots(boxed(sets).collect());
     let members = result.len();
     let mut effects = MemberEffects::new(b"SADD", destination.name);
     if cx.unit.is_recorded() {
@@ -290,6 +290,6 @@ impl Steps for Computation {
                 .flat_map(|(_, sets)| sets),
         );
         sets.extend(self.listing.and_then(Listing::into_set));
-        boxed(sets)
+        boxed(sets).collect()
     }
 }

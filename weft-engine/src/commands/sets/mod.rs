@@ -119,6 +119,8 @@ struct Listing {
     begun: bool,
 }
 
+// It lies in the box of its steps.
+#[expect(clippy::large_enum_variant)]
 enum Listed {
     Set(Walk),
     Gathered { gathered: Gathered, next: usize },
@@ -176,7 +178,7 @@ impl Steps for Listing {
     }
 
     fn snapshots(self: Box<Self>) -> Vec<Box<Collection>> {
-        boxed(self.into_set())
+        boxed(self.into_set()).collect()
     }
 }
 
@@ -190,7 +192,6 @@ const fn progress(over: bool) -> Progress {
 }
 
 /// Sets for the reaper.
-fn boxed(sets: impl IntoIterator<Item = Set>) -> Vec<Box<Collection>> {
-    let collections = sets.into_iter().map(Collection::Set);
-    collections.map(Box::new).collect()
+fn boxed(sets: impl IntoIterator<Item = Set>) -> impl Iterator<Item = Box<Collection>> {
+    sets.into_iter().map(Collection::Set).map(Box::new)
 }

@@ -195,6 +195,6 @@ impl Steps for Naming {
     }
 
     fn snapshots(self: Box<Self>) -> Vec<Box<Collection>> {
-        boxed([self.sample.into_set()])
+        boxed([self.sample.into_set()]).collect()
     }
 }

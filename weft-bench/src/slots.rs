@@ -1,13 +1,24 @@
-//! Hash tags: short words whose slot of a cluster is known, so that a key with the tag lies in that slot.
+//! The slots of a cluster: which one a key lies in, and hash tags, which are short words whose slot is known, so that a key
+//! with the tag lies in that slot.
 
 use crc::{CRC_16_XMODEM, Crc};
 
 const CRC16: Crc<u16> = Crc::<u16>::new(&CRC_16_XMODEM);
 
 /// How many slots a cluster has.
-const SLOTS: u16 = 16384;
+pub const SLOTS: u16 = 16384;
 
 const LETTERS: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+
+/// The slot of a key. Of a key with braces, what stands between the first pair of them counts, unless that is nothing.
+pub fn slot(key: &[u8]) -> u16 {
+    let tag = key.iter().position(|&byte| byte == b'{').and_then(|open| {
+        let rest = &key[open + 1..];
+        let close = rest.iter().position(|&byte| byte == b'}')?;
+        Some(&rest[..close]).filter(|tag| !tag.is_empty())
+    });
+    CRC16.checksum(tag.unwrap_or(key)) % SLOTS
+}
 
 /// The first word of three letters that lies in `slot`. There is one for every slot; `None` if there is no such slot.
 pub fn tag(slot: u16) -> Option<String> {
@@ -40,7 +51,20 @@ mod tests {
         assert!(seen.iter().all(|&seen| seen));
         assert_eq!(tag(0).as_deref(), Some("06S"));
         assert_eq!(tag(SLOTS), None);
-        // CLUSTER KEYSLOT foo
-        assert_eq!(CRC16.checksum(b"foo") % SLOTS, 12182);
+    }
+
+    // As CLUSTER KEYSLOT answers.
+    #[test]
+    fn tags_decide_where_keys_lie() {
+        for (key, expected) in [
+            ("foo", 12182),
+            ("{foo}bar", 12182),
+            ("a{foo}{bar}", 12182),
+            ("foo{}", 5542),
+            ("{foo", 13308),
+            ("", 0),
+        ] {
+            assert_eq!(slot(key.as_bytes()), expected, "{key}");
+        }
     }
 }
