@@ -3,10 +3,14 @@
 #![allow(unreachable_pub)]
 
 mod memtier;
+mod memtier_cluster;
+mod memtier_files;
 mod native;
 mod native_server;
 mod program;
+mod proof;
 mod redis_benchmark;
 mod replay;
 mod scripted;
 mod shape;
+mod tls;
