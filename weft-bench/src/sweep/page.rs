@@ -34,7 +34,7 @@ path{fill:none;stroke-width:2;stroke-linejoin:round}.bar{stroke-width:1.2}.dashe
 .m0,.m1,.m2,.m3,.m4,.m5{stroke:var(--card);stroke-width:1}\
 .m0{fill:var(--c0)}.m1{fill:var(--c1)}.m2{fill:var(--c2)}.m3{fill:var(--c3)}.m4{fill:var(--c4)}.m5{fill:var(--c5)}\
 .legend{display:flex;flex-wrap:wrap;gap:.1rem .9rem;list-style:none;margin:.25rem 0 0;padding:0;font-size:.8rem;color:var(--soft)}\
-.legend li{display:flex;align-items:center;gap:.35rem}.legend svg{width:28px;height:12px}.legend .patch{width:12px}\
+.legend li{display:flex;align-items:center;gap:.35rem}.legend svg{width:28px;height:12px}.legend .patch{width:12px}rect[class]{stroke:none}.loads th:nth-child(2),.loads td:nth-child(2){text-align:left}\
 .scroll{overflow-x:auto;margin-top:1rem}table{border-collapse:collapse;width:100%;font-size:.82rem;font-variant-numeric:tabular-nums}\
 th,td{padding:.3rem .6rem;text-align:right;white-space:nowrap;border-bottom:1px solid var(--rule)}th{color:var(--soft);font-weight:600}\
 th:first-child,td:first-child,td:last-child,th:last-child{text-align:left}tr.best td{font-weight:600}tr.best td:nth-child(2)::after{content:' \\2605';color:var(--accent)}\
@@ -125,7 +125,7 @@ fn summary(results: &Results, page: &mut String) {
         return;
     }
     page.push_str(
-        "<section><h2>The best settings</h2><div class=\"scroll\"><table><thead><tr><th scope=\"col\">load</th>\
+        "<section><h2>The best settings</h2><div class=\"scroll loads\"><table><thead><tr><th scope=\"col\">load</th>\
          <th scope=\"col\">server</th><th scope=\"col\">threads</th><th scope=\"col\">rate/s</th>\
          <th scope=\"col\">p99 us</th><th scope=\"col\">CPU us/op</th><th scope=\"col\">bound by</th></tr></thead><tbody>",
     );
