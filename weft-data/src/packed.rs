@@ -147,6 +147,49 @@ fn offset_before(bytes: &[u8], start: usize, end: usize) -> Option<usize> {
     (offset >= start && size_of(read(bytes, offset, end)?.len()) == whole).then_some(offset)
 }
 
+/// Where the element begins that stands so many behind the one at `offset`, or the end if there are not as many.
+#[inline]
+#[must_use]
+pub fn skip(bytes: &[u8], mut offset: usize, count: usize) -> usize {
+    for _ in 0..count {
+        let Some(first) = bytes.get(offset) else {
+            break;
+        };
+        if first & WIDE == 0 {
+            let len = usize::from(*first);
+            offset += size_of(len);
+        } else {
+            match at(bytes, offset) {
+                Some(element) => offset += size_of(element.len()),
+                None => break,
+            }
+        }
+    }
+    offset.min(bytes.len())
+}
+
+/// Where the element begins that stands so many before `end`, where one ends or there is none; `start` if there are not as
+/// many.
+#[inline]
+#[must_use]
+pub fn skip_back(bytes: &[u8], start: usize, mut end: usize, count: usize) -> usize {
+    for _ in 0..count {
+        let Some(last) = end.checked_sub(1).and_then(|at| bytes.get(at)) else {
+            break;
+        };
+        let offset = if last & WIDE == 0 {
+            end.checked_sub(usize::from(*last) + 1)
+        } else {
+            offset_before(bytes, start, end)
+        };
+        match offset {
+            Some(offset) if offset >= start => end = offset,
+            _ => break,
+        }
+    }
+    end
+}
+
 /// Looks for an element equal to `wanted` among every `stride`-th one, beginning with the first, and returns its index among
 /// all and its offset.
 #[inline]

@@ -96,18 +96,12 @@ impl Run {
 
     /// Where the element at this offset begins, or where the last one ends; found from the nearer end.
     fn place(&self, offset: usize) -> usize {
-        let mut elements = self.elements();
+        let start = self.start as usize;
         if offset <= self.items() / 2 {
-            if offset > 0 {
-                elements.nth(offset - 1);
-            }
-            elements.offsets().start
+            packed::skip(&self.bytes, start, offset)
         } else {
             let behind = self.items().saturating_sub(offset);
-            if behind > 0 {
-                elements.nth_back(behind - 1);
-            }
-            elements.offsets().end
+            packed::skip_back(&self.bytes, start, self.bytes.len(), behind)
         }
     }
 

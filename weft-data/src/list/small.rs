@@ -65,18 +65,11 @@ pub(super) fn elements_before(bytes: &[u8], index: usize) -> Elements<'_> {
 
 /// Where the element at this index begins, or where the last one ends; found from the nearer end.
 fn place(bytes: &[u8], index: usize) -> usize {
-    let (mut elements, len) = (elements(bytes), len(bytes));
+    let len = len(bytes);
     if index <= len / 2 {
-        if index > 0 {
-            elements.nth(index - 1);
-        }
-        elements.offsets().start
+        packed::skip(bytes, HEAD, index)
     } else {
-        let behind = len.saturating_sub(index);
-        if behind > 0 {
-            elements.nth_back(behind - 1);
-        }
-        elements.offsets().end
+        packed::skip_back(bytes, HEAD, bytes.len(), len.saturating_sub(index))
     }
 }
 

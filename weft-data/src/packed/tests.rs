@@ -195,3 +195,31 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn skipping_is_going_one_by_one() {
+    let mut bytes = b"tag".to_vec();
+    let mut places = Vec::new();
+    for len in [0, 1, 125, 126, 127, 128, 129, 5, 1000, 0] {
+        places.push(bytes.len());
+        push(&mut bytes, &[&vec![b'x'; len]]);
+    }
+    places.push(bytes.len());
+    let last = places.len() - 1;
+    for count in 0..14 {
+        assert_eq!(skip(&bytes, 3, count), places[count.min(last)], "{count}");
+        let from_end = places[last - count.min(last)];
+        assert_eq!(
+            skip_back(&bytes, 3, bytes.len(), count),
+            from_end,
+            "{count}"
+        );
+    }
+    // Damage ends it, without a panic.
+    for at in 3..bytes.len() {
+        let mut damaged = bytes.clone();
+        damaged[at] ^= 0xff;
+        assert!(skip(&damaged, 3, 100) <= bytes.len());
+        assert!(skip_back(&damaged, 3, bytes.len(), 100) >= 3);
+    }
+}

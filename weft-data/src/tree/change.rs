@@ -223,7 +223,9 @@ fn change<L: Leaf, R>(
             let is_last = is_last && at + 1 == count;
             let changed = change(below, is_last, choose, act);
             let mut siblings = Vec::new();
-            if changed.siblings.is_empty() && !changed.poor {
+            // A leaf that is sparse often stays so, beside full ones.
+            if changed.siblings.is_empty() && !(changed.poor && can_mend(children, at)) {
+                let below = &children[at];
                 child.items = child.items - items + below.items;
                 child.bytes = child.bytes - bytes + below.bytes;
                 if at == 0 {
@@ -366,6 +368,23 @@ fn mend<L: Leaf>(children: &mut Children<L>, mut at: usize) {
             }
         }
     }
+}
+
+/// Whether mending this child, which may be empty, sparse or poor, would change anything.
+#[inline]
+fn can_mend<L: Leaf>(children: &Children<L>, at: usize) -> bool {
+    let Node::Leaf(leaf) = &children[at].node else {
+        return true;
+    };
+    let fits = |left: &Child<L>, right: &Child<L>| match (&left.node, &right.node) {
+        (Node::Leaf(left), Node::Leaf(right)) => left.has_room_for(right),
+        _ => false,
+    };
+    leaf.items() == 0
+        || children
+            .get(at + 1)
+            .is_some_and(|next| fits(&children[at], next))
+        || at > 0 && fits(&children[at - 1], &children[at])
 }
 
 /// Unites the leaf at this place with the next one, if there is room.
