@@ -194,7 +194,7 @@ pub struct Added {
 }
 
 /// The value with all observations added; none if that changes nothing. It becomes dense when it would grow beyond `sparse_max`
-/// bytes and a header, or when a rank is too high for the sparse form.
+/// bytes, header included, or when a rank is too high for the sparse form.
 #[must_use]
 pub fn with_observations(
     bytes: &[u8],
@@ -246,8 +246,7 @@ fn raise_sparse(
     observation: Observation,
     sparse_max: usize,
 ) -> Result<sparse::Cursor, Corrupted> {
-    let size_max = sparse_max.saturating_add(HEADER_BYTES);
-    if let Some(next) = sparse::raise(bytes, found, observation, size_max) {
+    if let Some(next) = sparse::raise(bytes, found, observation, sparse_max) {
         outdate(bytes);
         return Ok(next);
     }

@@ -6,7 +6,7 @@
 
 use crate::command_table::{Argument, ArgumentKind, CommandRow};
 use crate::literal::Base;
-use crate::rules::{asks, rule};
+use crate::rules::{asks, echoes, rule};
 
 /// The keys of a run.
 pub const KEYS: &[&str] = &["k1", "k2", "k3", "k4", "k5", "k6"];
@@ -54,6 +54,8 @@ const STRINGS: &[&[u8]] = &[
 const LONG_LENGTHS: &[usize] = &[64, 255, 256, 4096, 65_535, 65_536, 70_000];
 /// Arguments that may be long.
 const LONG_ARGUMENTS: &[&str] = &["value", "message", "element", "member", "field", "string"];
+/// The most bytes of an argument that an error may repeat.
+const ECHOED_MAX: usize = 1000;
 const INTEGERS: &[&str] = &[
     "0",
     "1",
@@ -255,6 +257,9 @@ pub struct Generator {
     short_ttl: bool,
     past_time: bool,
     bits: bool,
+    /// Times are those of fields. The reference counts and removes fields whose time has come until its own cycle finds them, so that a
+    /// short time would be a difference.
+    fields: bool,
     ends: Ends,
     /// All scores are equal, and keys are those of sorted sets of that kind.
     level: bool,
@@ -288,6 +293,7 @@ impl Generator {
             short_ttl: false,
             past_time: false,
             bits: false,
+            fields: false,
             ends: Ends::Ranks,
             level: false,
             keys_counted: 1,
@@ -314,6 +320,7 @@ impl Generator {
         self.short_ttl = false;
         self.past_time = false;
         self.bits = row.family == "bitmap";
+        self.fields = row.family == "hash";
         self.ends = match row.name().as_str() {
             "zrange" | "zrangestore" => {
                 [Ends::Ranks, Ends::Scores, Ends::Members][self.random.usize(..3)]
@@ -343,6 +350,11 @@ impl Generator {
             }
         }
         request.truncate(ARGUMENTS_MAX);
+        if bent && echoes(&row.name()) {
+            request
+                .iter_mut()
+                .for_each(|argument| argument.truncate(ECHOED_MAX));
+        }
         if has_expiry(&row.arguments) && bent {
             self.keep_expiry_clear(row.words.len(), &mut request);
         }
@@ -432,7 +444,11 @@ impl Generator {
             }
             match argument.kind {
                 ArgumentKind::PureToken => {}
-                ArgumentKind::Block => self.arguments(&argument.children, out, false),
+                ArgumentKind::Block => {
+                    let start = out.len();
+                    self.arguments(&argument.children, out, false);
+                    self.count_fields(argument, &mut out[start..]);
+                }
                 ArgumentKind::OneOf => {
                     self.alternative(argument, out);
                     // Two of the alternatives at once.
@@ -445,6 +461,19 @@ impl Generator {
                     out.push(value);
                 }
             }
+        }
+    }
+
+    /// Makes the number of fields before them the right one, mostly.
+    fn count_fields(&mut self, block: &Argument, words: &mut [Vec<u8>]) {
+        let counts = block
+            .children
+            .first()
+            .is_some_and(|child| child.name == "numfields");
+        if counts && !self.one_in(12) {
+            let with_values = block.children.iter().any(|child| child.name == "data");
+            let fields = (words.len() - 1) / if with_values { 2 } else { 1 };
+            words[0] = fields.to_string().into_bytes();
         }
     }
 
@@ -534,6 +563,9 @@ impl Generator {
             let before = if self.one_in(3) { "" } else { "m" };
             return format!("{before}{number}").into_bytes();
         }
+        if name == "field" && self.one_in(2) {
+            return format!("f{}", self.random.usize(..60)).into_bytes();
+        }
         match self.random.usize(..12) {
             // Other strings may be repeated in an error, and a line of that length is more than clients take.
             0 if LONG_ARGUMENTS.contains(&name) => {
@@ -563,7 +595,7 @@ impl Generator {
             // A huge time from now differs between two servers by their own "now"; one that overflows is the same error.
             3 if argument.name == "milliseconds" => i64::MAX.to_string().into_bytes(),
             3 => self.pick_text(EXPIRIES_HUGE, EXPIRIES_HUGE),
-            4 if argument.name == "milliseconds" => {
+            4 if argument.name == "milliseconds" && !self.fields => {
                 self.short_ttl = true;
                 SHORT_TTL_MS.as_bytes().to_vec()
             }

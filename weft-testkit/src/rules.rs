@@ -99,6 +99,14 @@ pub fn alone(name: &str) -> bool {
     ALONE.iter().any(|(command, _)| *command == name)
 }
 
+/// Commands that repeat a whole argument in an error.
+const ECHOES: &[&str] = &["hsetex"];
+
+/// Whether a command repeats whole arguments in its errors, where long ones would be longer than a client takes.
+pub fn echoes(name: &str) -> bool {
+    ECHOES.contains(&name)
+}
+
 const NOT_GENERATED: &[(&str, &str)] = &[
     ("acl", "could lock the run out; has cases of its own"),
     (

@@ -3,9 +3,12 @@
 #![allow(unreachable_pub)]
 
 mod memtier;
+mod memtier_cluster;
+mod memtier_files;
 mod native;
 mod native_server;
 mod program;
+mod proof;
 mod redis_benchmark;
 mod replay;
 mod scripted;
@@ -13,3 +16,4 @@ mod shape;
 mod stall;
 mod stand_in;
 mod sweep;
+mod tls;

@@ -38,21 +38,13 @@ impl Server {
                 let number = connections.fetch_add(1, Ordering::Relaxed);
                 let (log, answer) = (Arc::clone(&log), Arc::clone(&answer));
                 thread::spawn(move || {
-                    let mut pending = Vec::new();
-                    let mut buffer = vec![0; 64 << 10];
-                    while let Ok(read @ 1..) = stream.read(&mut buffer) {
-                        pending.extend_from_slice(&buffer[..read]);
-                        while let Some(words) = request(&mut pending) {
-                            let shown = words
-                                .iter()
-                                .map(|word| String::from_utf8_lossy(word).into_owned());
-                            log.lock().unwrap().push((number, shown.collect()));
-                            match answer(number, &words) {
-                                Some(reply) if stream.write_all(&reply).is_ok() => {}
-                                _ => return,
-                            }
-                        }
-                    }
+                    serve(&mut stream, |words| {
+                        let shown = words
+                            .iter()
+                            .map(|word| String::from_utf8_lossy(word).into_owned());
+                        log.lock().unwrap().push((number, shown.collect()));
+                        answer(number, words)
+                    });
                 });
             }
         });
@@ -75,6 +67,24 @@ impl Server {
         let mut received = self.received();
         received.retain(|(_, words)| words[0].eq_ignore_ascii_case(name));
         received
+    }
+}
+
+/// Answers what comes over a stream, until `answer` gives nothing or the other side closes.
+pub fn serve<S: Read + Write>(
+    stream: &mut S,
+    mut answer: impl FnMut(&[Vec<u8>]) -> Option<Vec<u8>>,
+) {
+    let mut pending = Vec::new();
+    let mut buffer = vec![0; 64 << 10];
+    while let Ok(read @ 1..) = stream.read(&mut buffer) {
+        pending.extend_from_slice(&buffer[..read]);
+        while let Some(words) = request(&mut pending) {
+            match answer(&words) {
+                Some(reply) if stream.write_all(&reply).is_ok() => {}
+                _ => return,
+            }
+        }
     }
 }
 

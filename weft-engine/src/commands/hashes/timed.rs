@@ -249,14 +249,16 @@ impl Setting {
                 }
                 deadline = Some(Deadline::Keep);
             } else if is(word, "FIELDS") {
-                let number = args.get(at + 1).ok_or_else(wrong_arity)?;
-                let number = integer(number)
+                if args.len() < at + 4 {
+                    return Err(wrong_arity());
+                }
+                let number = integer(&args[at + 1])
                     .ok()
                     .and_then(|number| i32::try_from(number).ok());
                 let number = number.filter(|number| *number > 0);
                 let number = number.ok_or(CommandError::Text("ERR invalid number of fields"))?;
                 let first = at + 2;
-                if args.len() - first.min(args.len()) != 2 * number as usize {
+                if args.len() - first != 2 * number as usize {
                     return Err(wrong_arity());
                 }
                 return Ok(Self {

@@ -1,6 +1,7 @@
 //! Members of sorted sets by their names: adding, scoring, removing, asking for their scores and ranks.
 
 use smallvec::SmallVec;
+use weft_data::collection::Kind;
 use weft_data::sorted_set::{SortedSetRef, Update};
 use weft_resp::Args;
 
@@ -343,9 +344,7 @@ fn zscore(cx: &mut Context<'_, '_>) -> Result<(), CommandError> {
 
 fn zmscore(cx: &mut Context<'_, '_>) -> Result<(), CommandError> {
     let args = cx.args;
-    let set = cx
-        .unit
-        .collection(cx.keys[0], weft_data::collection::Kind::SortedSet)?;
+    let set = cx.unit.collection(cx.keys[0], Kind::SortedSet)?;
     let set = set.map(SortedSetRef::from);
     cx.reply.array(args.len() - 2);
     for member in args.iter().skip(2) {

@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use weft_data::collection::{Built, Kind};
 use weft_data::sorted_set::{self, MemberRange, ScoreRange, SortedSetRef};
 use weft_resp::Args;
 
@@ -419,7 +420,7 @@ fn zrangestore(cx: &mut Context<'_, '_>) -> Result<(), CommandError> {
     let part = Part::parse(cx.args, 3, given)?;
     let (limits, seed) = (cx.sorted_set_limits(), cx.unit.seed());
     let built = match cx.sorted_set(cx.keys[1])? {
-        None => weft_data::collection::Built::Packed(Vec::new()),
+        None => Built::Packed(Vec::new()),
         Some(set) => sorted_set::part_of(set, part.ranks(set), limits, seed),
     };
     cx.store_sorted_set(cx.keys[0], built, "zrangestore");
@@ -488,9 +489,7 @@ fn remove_ranks(
     key: Key<'_>,
     ranks: impl Fn(SortedSetRef<'_>) -> Range<u64>,
 ) -> Result<(u64, bool), CommandError> {
-    let found = cx
-        .unit
-        .peek_collection(key, weft_data::collection::Kind::SortedSet)?;
+    let found = cx.unit.peek_collection(key, Kind::SortedSet)?;
     let Some(set) = found.map(SortedSetRef::from) else {
         return Ok((0, false));
     };
