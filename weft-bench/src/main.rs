@@ -2,7 +2,9 @@
 //!
 //! `load` is the engine; it knows no command line and no report. Each mode is a folder that reads its own options, gives the
 //! engine a plan and something to send, and prints in its own shape: `redis_benchmark` is redis-benchmark's, `memtier` is
-//! memtier_benchmark's, `native` is this program's own; `trace` records and replays. Under the name of the program that a mode stands in for, this one is that mode.
+//! memtier_benchmark's, `native` is this program's own; `trace` records and replays; `sweep` starts servers (`server`) and
+//! compares their settings, `compare` two results, and `stall` tells how long others wait. Under the name of the program that
+//! a mode stands in for, this one is that mode.
 #![forbid(unsafe_code)]
 // A program has no outside: `pub` is for its other modules.
 #![allow(unreachable_pub)]

@@ -6,6 +6,8 @@
 
 pub mod combine;
 pub mod field;
+#[cfg(target_arch = "x86_64")]
+mod groups;
 mod kernel;
 #[cfg(test)]
 mod tests;

@@ -115,32 +115,41 @@ impl Members {
     /// Adds `key` with a payload that consists of the given parts, or gives it that payload if it is there. A payload of the same
     /// size leaves the handle as it is; another may change it.
     pub fn insert(&mut self, key: &[u8], payload: &[&[u8]]) -> Inserted {
-        let hash = self.hash_of(key);
-        let found = self.table.find(hash, |handle| self.key(handle) == key);
+        match self.get(key) {
+            Some(before) => Inserted {
+                handle: self.replace(before, key, payload),
+                replaced: Some(before),
+            },
+            None => Inserted {
+                handle: self.insert_new(key, payload),
+                replaced: None,
+            },
+        }
+    }
+
+    /// Adds `key`, which is not there, with a payload.
+    pub fn insert_new(&mut self, key: &[u8], payload: &[&[u8]]) -> Handle {
         let length = KeyLength::new(key.len());
         let parts = [length.bytes(), key]
             .into_iter()
             .chain(payload.iter().copied());
-        match found {
-            Some(before) => {
-                let handle = self.slab.replace(before, parts);
-                if handle != before {
-                    self.table.replace(hash, before, handle);
-                }
-                Inserted {
-                    handle,
-                    replaced: Some(before),
-                }
-            }
-            None => {
-                let handle = self.slab.insert(parts);
-                self.table.insert(hash, handle);
-                Inserted {
-                    handle,
-                    replaced: None,
-                }
-            }
+        let handle = self.slab.insert(parts);
+        self.table.insert(self.hash_of(key), handle);
+        handle
+    }
+
+    /// Gives the record of `key`, found before, another payload, and returns the handle that it has from now on.
+    pub fn replace(&mut self, before: Handle, key: &[u8], payload: &[&[u8]]) -> Handle {
+        debug_assert!(self.key(before) == key, "the handle is the key's");
+        let length = KeyLength::new(key.len());
+        let parts = [length.bytes(), key]
+            .into_iter()
+            .chain(payload.iter().copied());
+        let handle = self.slab.replace(before, parts);
+        if handle != before {
+            self.table.replace(self.hash_of(key), before, handle);
         }
+        handle
     }
 
     /// Removes `key`; says whether it was there.

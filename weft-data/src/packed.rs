@@ -9,7 +9,12 @@
 //!         | 1xxxxxxx xxxxxxxx        else, high bits first; a size has these two bytes in the other order
 //! ```
 //!
+//! Elements that are never read from behind go without the size: `forward` has the same functions for them.
+//!
 //! Readers never panic, whatever the bytes are: they end at the first damage. `validate` says whether there is any.
+
+pub mod forward;
+
 use std::ops::Range;
 
 /// The most bytes that an element holds: far more than a packed collection may take.
@@ -38,17 +43,7 @@ fn total(parts: &[&[u8]]) -> usize {
 /// Appends an element made of `parts`, which are `ELEMENT_MAX` bytes at most.
 #[inline]
 pub fn push(bytes: &mut Vec<u8>, parts: &[&[u8]]) {
-    let len = total(parts);
-    assert!(len <= ELEMENT_MAX, "an element is small");
-    bytes.reserve(size_of(len));
-    if len < WIDE_FROM {
-        bytes.push(len as u8);
-    } else {
-        bytes.extend_from_slice(&[WIDE | (len >> 8) as u8, len as u8]);
-    }
-    for part in parts {
-        bytes.extend_from_slice(part);
-    }
+    let len = forward::push(bytes, parts);
     let body = width(len) + len;
     if body < WIDE_FROM {
         bytes.push(body as u8);
@@ -113,21 +108,23 @@ pub fn replace(bytes: &mut Vec<u8>, offset: usize, parts: &[&[u8]]) -> bool {
 /// The element at `offset`, if there is one that ends before `end`.
 #[inline]
 fn read(bytes: &[u8], offset: usize, end: usize) -> Option<&[u8]> {
-    let first = *bytes.get(offset)?;
-    let (len, start) = if first & WIDE == 0 {
-        (usize::from(first), offset + 1)
-    } else {
-        let second = *bytes.get(offset + 1)?;
-        let len = usize::from(first & !WIDE) << 8 | usize::from(second);
-        if len < WIDE_FROM {
-            return None;
-        }
-        (len, offset + 2)
-    };
+    let (len, start) = read_length(bytes, offset)?;
     if offset + size_of(len) > end {
         return None;
     }
     bytes.get(start..start + len)
+}
+
+/// The length of the element at `offset`, and where its bytes start.
+#[inline]
+fn read_length(bytes: &[u8], offset: usize) -> Option<(usize, usize)> {
+    let first = *bytes.get(offset)?;
+    if first & WIDE == 0 {
+        return Some((usize::from(first), offset + 1));
+    }
+    let second = *bytes.get(offset + 1)?;
+    let len = usize::from(first & !WIDE) << 8 | usize::from(second);
+    (len >= WIDE_FROM).then_some((len, offset + 2))
 }
 
 /// The element at `offset`, if there is one.

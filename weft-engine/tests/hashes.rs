@@ -451,3 +451,49 @@ fn long_values_are_values() {
         b"*2\r\n$1\r\ng\r\n$1\r\n1\r\n"
     );
 }
+
+/// A scan gives the same fields however many it is to look at.
+#[test]
+fn long_scans_find_what_short_ones_find() {
+    let mut local = local(2);
+    for number in 0..3000 {
+        let (name, value) = (format!("f{number}"), format!("{number}"));
+        local.command(&[b"HSET", b"h", name.as_bytes(), value.as_bytes()]);
+    }
+    local.command(&[b"HPEXPIRE", b"h", b"5", b"FIELDS", b"2", b"f17", b"f18"]);
+    local.clock.advance_ms(5);
+    let mut walked = Vec::new();
+    for count in ["10", "256", "257", "1000", "100000"] {
+        for tail in [&["MATCH", "f1*"][..], &["MATCH", "f1*", "NOVALUES"]] {
+            let mut fields = std::collections::BTreeMap::new();
+            let mut cursor = "0".to_owned();
+            let mut calls = 0;
+            loop {
+                let mut words = vec!["HSCAN", "h", &cursor, "COUNT", count];
+                words.extend(tail);
+                let words: Vec<&[u8]> = words.iter().map(|word| word.as_bytes()).collect();
+                let reply = String::from_utf8(local.command(&words)).expect("it is text");
+                let lines: Vec<&str> = reply.split("\r\n").collect();
+                let given: usize = lines[3][1..].parse().expect("a number");
+                assert_eq!(lines.len(), 4 + 2 * given + 1);
+                let texts: Vec<&str> = lines[4..].iter().copied().skip(1).step_by(2).collect();
+                let width = if tail.len() == 2 { 2 } else { 1 };
+                for field in texts.chunks(width) {
+                    let before = fields.insert(field[0].to_owned(), field[width - 1].to_owned());
+                    assert_eq!(before, None);
+                }
+                calls += 1;
+                cursor = lines[2].to_owned();
+                if cursor == "0" {
+                    break;
+                }
+            }
+            let least: usize = count.parse().expect("a number");
+            assert!(calls <= 3000 / least + 1, "{calls} calls of {count}");
+            walked.push(fields.into_keys().collect::<Vec<_>>());
+        }
+    }
+    // f1, ten times f1x, a hundred times f1xx, a thousand times f1xxx; but two are gone.
+    assert_eq!(walked[0].len(), 1109);
+    assert!(walked.iter().all(|fields| *fields == walked[0]));
+}

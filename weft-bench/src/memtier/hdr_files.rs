@@ -190,9 +190,9 @@ mod tests {
         assert!(
             text.ends_with(
                 "\x20       2.50     1.000000            4          inf\n\
-                 #[Mean    =        0.700, StdDeviation   =        1.039]\n\
+                 #[Mean    =        0.700, StdDeviation   =        1.040]\n\
                  #[Max     =        2.501, Total count    =            4]\n\
-                 #[Buckets =           22, SubBuckets     =         2048]\n"
+                 #[Buckets =           23, SubBuckets     =         2048]\n"
             ),
             "{text}"
         );

@@ -324,14 +324,17 @@ impl<const READS: bool> Workload for Clients<READS> {
         if READS {
             client.expected.push_back(Expected { sequence, step: 0 });
         }
-        let (count, class) = (1, request.class);
+        let class = request.class;
         match due_ns {
             Some(due_ns) => Next::Due {
-                count,
+                count: 1,
                 class,
                 due_ns,
             },
-            None => Next::Requests { count, class },
+            None => Next::Requests {
+                count: 1 + self.more(index, asked, out),
+                class,
+            },
         }
     }
 
@@ -404,6 +407,39 @@ impl<const READS: bool> Workload for Clients<READS> {
 }
 
 impl<const READS: bool> Clients<READS> {
+    /// Sends more of the same, up to the room, where nothing but the room decides how many. How many it were.
+    fn more(&mut self, index: usize, asked: &Asked, out: &mut Output) -> u32 {
+        let Clients {
+            common,
+            clients,
+            share,
+            warmup_share,
+            measured_from_ns,
+            scratch,
+            ..
+        } = self;
+        let closed = matches!(common.pace, Pace::Closed { think } if think == Think::None);
+        let [sequence] = &common.program.units[..] else {
+            return 0;
+        };
+        if READS || !closed || common.reconnect_every > 0 {
+            return 0;
+        }
+        let client = &mut clients[index];
+        let share = match asked.now_ns < *measured_from_ns {
+            true => warmup_share,
+            false => share,
+        };
+        for sent in 1..asked.room {
+            let Some(number) = share.take_numbered() else {
+                return sent - 1;
+            };
+            client.begin(&common.program, number, None, asked.now_ns);
+            client.write(&common.program, &sequence.steps[0], asked, scratch, out);
+        }
+        asked.room - 1
+    }
+
     /// Sends the next command of the unit under way, if its fields are known.
     fn go_on(&mut self, index: usize, asked: &Asked, out: &mut Output) -> Next {
         let program = &*self.common.program;

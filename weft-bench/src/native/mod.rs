@@ -25,12 +25,12 @@ use std::fmt;
 use std::io::{self, Write};
 use std::process::ExitCode;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use weft_client::{ClientError, Connection, Reply};
 use weft_os::descriptors::raise_limit;
 
+use crate::interrupt::Interrupt;
 use crate::load::{
     self, Conduct, ErrorReplies, Interval, Losses, Outcome, Plan, Prologue, Run, system_text,
 };
@@ -471,26 +471,4 @@ fn measure(options: &Options) -> Result<(), Failure> {
     let report = run_watched(&options.spec, &mut watch)?;
     watch.finish()?;
     terminal::write(&report, &options.outputs)
-}
-
-/// Whether somebody has asked for an early end (SIGINT, SIGTERM).
-#[derive(Debug)]
-pub struct Interrupt(Arc<AtomicBool>);
-
-impl Interrupt {
-    /// From now on the signals are noted; the second one ends the program at once.
-    pub fn new() -> Interrupt {
-        let flag = Arc::new(AtomicBool::new(false));
-        for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
-            // Where it cannot be had, the signal ends the program as ever.
-            let _ = signal_hook::flag::register_conditional_default(signal, Arc::clone(&flag));
-            let _ = signal_hook::flag::register(signal, Arc::clone(&flag));
-        }
-        Interrupt(flag)
-    }
-
-    /// Whether one has come.
-    pub fn came(&self) -> bool {
-        self.0.load(Ordering::Relaxed)
-    }
 }

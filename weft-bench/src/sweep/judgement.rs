@@ -1,9 +1,9 @@
 //! What the figures mean: what bounds a load, and which setting of threads is the best for it.
 //!
 //! Owns the rules and their thresholds, and says from which numbers it drew a conclusion. Pure. What bounds: whichever of
-//! client and server has the thread that was ready to run for the greatest part of the time. If it was ready for less than
-//! [`BUSY`], nobody was busy and time passed between them. If it had to wait for a processor for [`SHORT`] or more of the
-//! time, processors are short. Else it is that side: the client's own limit, or the server's, with the step that takes most,
+//! client and server has the thread that was ready to run for the greatest part of the time. If it had to wait for a
+//! processor for [`SHORT`] or more of the time, processors are short. If it was ready for less than [`BUSY`], nobody was
+//! busy and time passed between them. Else it is that side: the client's own limit, or the server's, with the step that takes most,
 //! or, where a server does not tell its steps, whether the time was in the kernel ([`KERNEL`]) or in the server's own code.
 
 use std::fmt;
@@ -15,7 +15,7 @@ use crate::statistics::{Interval, median, paired_ratios};
 /// A thread ready to run for this part of the time is busy.
 const BUSY: f64 = 0.8;
 
-/// A busy thread that waits for a processor for this part of the time is short of processors.
+/// A thread that waits for a processor for this part of the time is short of processors.
 const SHORT: f64 = 0.2;
 
 /// With this part of its processor time in the kernel, a server's work is the system's.
@@ -137,10 +137,10 @@ pub fn bound(samples: &[Sample]) -> Option<Bound> {
         Some(client) if client_leads => client,
         _ => server,
     };
-    let by = if ready(&leader) < BUSY {
-        BoundBy::Latency
-    } else if leader.wait >= SHORT {
+    let by = if leader.wait >= SHORT {
         BoundBy::Processors
+    } else if ready(&leader) < BUSY {
+        BoundBy::Latency
     } else if client_leads {
         BoundBy::Client
     } else if let Some((step, share)) = largest_step(samples) {
@@ -305,6 +305,7 @@ mod tests {
         assert_eq!(by(&rounds((0.5, 0.1), (0.95, 0.02))), BoundBy::Client);
         assert_eq!(by(&rounds((0.4, 0.1), (0.5, 0.1))), BoundBy::Latency);
         assert_eq!(by(&rounds((0.6, 0.35), (0.5, 0.1))), BoundBy::Processors);
+        assert_eq!(by(&rounds((0.25, 0.5), (0.5, 0.1))), BoundBy::Processors);
         assert_eq!(by(&rounds((0.5, 0.1), (0.6, 0.35))), BoundBy::Processors);
         let mut busy = rounds((0.95, 0.05), (0.5, 0.1));
         assert_eq!(by(&busy), BoundBy::Step("write", 3.0 / 4.875));

@@ -298,7 +298,7 @@ pub(super) mod tests {
                 threads: vec![ThreadSpent {
                     voluntary: 0,
                     involuntary: 0,
-                    ..thread("load-0", 0.5, 0.25)
+                    ..thread("load-0", 0.5, 0.1875)
                 }],
             },
             idle: Some(0.25),

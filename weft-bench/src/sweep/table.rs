@@ -170,10 +170,10 @@ weft          2  200,001  2.48     100     250       900  0.50 %       5.25  0.7
 other         1   70,001  2.48     100     250       900  0.50 %       5.25  0.750        0.640          3.50   latency
 
 weft: best with 2 threads, the highest rate; fewer do not reach it
-weft: bounded by latency, nobody is busy: load-0 ran 50 % and waited for a processor 25 % of the time, the machine was idle 25 %
+weft: bounded by latency, nobody is busy: load-0 ran 50 % and waited for a processor 19 % of the time, the machine was idle 25 %
 weft: us/op by step, by the server's clock: read 1.00, parse 0.500, execute 0.250, encode 0.125, write 3.00
 weft: CPU by thread, last round: main 50 % (waited 12 %), io 25 % (waited 0 %)
-other: bounded by latency, nobody is busy: load-0 ran 50 % and waited for a processor 25 % of the time, the machine was idle 25 %
+other: bounded by latency, nobody is busy: load-0 ran 50 % and waited for a processor 19 % of the time, the machine was idle 25 %
 other: CPU by thread, last round: main 50 % (waited 12 %), io 25 % (waited 0 %)
 
 SET, 3 B, 1 connection
@@ -183,10 +183,10 @@ weft          2  20,002  2.48     100     250       900  0.50 %       5.25  0.75
 other         1  15,001  2.48     100     250       900  0.50 %       5.25  0.750        0.640          3.50   latency
 
 weft: best with 1 thread, whose rate is 1.00 times that of 2 threads (1.00 to 1.00): more threads gain nothing that was shown
-weft: bounded by latency, nobody is busy: load-0 ran 50 % and waited for a processor 25 % of the time, the machine was idle 25 %
+weft: bounded by latency, nobody is busy: load-0 ran 50 % and waited for a processor 19 % of the time, the machine was idle 25 %
 weft: us/op by step, by the server's clock: read 1.00, parse 0.500, execute 0.250, encode 0.125, write 3.00
 weft: CPU by thread, last round: main 50 % (waited 12 %), io 25 % (waited 0 %)
-other: bounded by latency, nobody is busy: load-0 ran 50 % and waited for a processor 25 % of the time, the machine was idle 25 %
+other: bounded by latency, nobody is busy: load-0 ran 50 % and waited for a processor 19 % of the time, the machine was idle 25 %
 other: us/op by step, by the server's clock: read 1.00, parse 0.500, execute 0.250, encode 0.125, write 3.00
 other: CPU by thread, last round: main 50 % (waited 12 %), io 25 % (waited 0 %)
 other, 1 thread: a round failed: it went away

@@ -16,9 +16,10 @@ use weft_resp::{Reply, decode_reply};
 
 use super::format::Writer;
 use super::monitor::{self, Source};
+use crate::interrupt::Interrupt;
 use crate::load::{Target, encode, system_text};
 use crate::native::options::{self, Instead};
-use crate::native::{Interrupt, Spec, opening, reached, words};
+use crate::native::{Spec, opening, reached, words};
 
 const USAGE: &str = "\
 Usage: weft-bench record [options] TRACE

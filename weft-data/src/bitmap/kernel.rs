@@ -1,79 +1,59 @@
 //! The loops over many bytes. They work on words beside each other, which the compiler turns into vector instructions.
+//!
+//! On x86-64 every processor has registers of 128 bits; those with AVX2, which is looked for at run time, get the same loops compiled for it
+//! (`pulp`, whose dispatch is safe to call). On aarch64 the plain loops are as fast as it gets.
 
-/// Words that are worked on at once: two registers of 128 bits.
-const LANES: usize = 4;
-type Words = [u64; LANES];
-const WORDS_BYTES: usize = LANES * 8;
-
-/// Bytes of one block of [`count_ones`]: sixteen groups of words.
-const BLOCK_BYTES: usize = 16 * WORDS_BYTES;
-
-fn words(bytes: &[u8]) -> Words {
-    let (parts, _) = bytes.as_chunks::<8>();
-    std::array::from_fn(|lane| u64::from_le_bytes(parts[lane]))
-}
-
-/// Adds three bits in every place: their sum and their carry.
-#[inline(always)]
-fn add(a: Words, b: Words, c: Words) -> (Words, Words) {
-    let mut sum = [0; LANES];
-    let mut carry = [0; LANES];
-    for lane in 0..LANES {
-        let half = a[lane] ^ b[lane];
-        sum[lane] = half ^ c[lane];
-        carry[lane] = (a[lane] & b[lane]) | (half & c[lane]);
+/// Whether the processor has AVX2, and the way to use it.
+#[cfg(target_arch = "x86_64")]
+fn wide() -> Option<pulp::x86::V3> {
+    match pulp::Arch::new() {
+        pulp::Arch::V3(wide) => Some(wide),
+        _ => None,
     }
-    (sum, carry)
-}
-
-fn ones_of(words: Words) -> u64 {
-    words.iter().map(|word| u64::from(word.count_ones())).sum()
 }
 
 /// The number of set bits.
-///
-/// Sixteen groups of words are added up bit by bit before any bits are counted (Harley and Seal; see Muła, Kurz and Lemire,
-/// "Faster population counts using AVX2 instructions", 2018), so that it takes about five operations a word on any processor, without
-/// an instruction that counts bits.
 pub(super) fn count_ones(bytes: &[u8]) -> u64 {
-    let (blocks, rest) = bytes.as_chunks::<BLOCK_BYTES>();
-    let zero = [0; LANES];
-    let (mut ones, mut twos, mut fours, mut eights) = (zero, zero, zero, zero);
-    let mut sixteens = 0;
-    for block in blocks {
-        let at = |index: usize| words(&block[index * WORDS_BYTES..][..WORDS_BYTES]);
-        let mut carried_eights = [zero; 2];
-        for (half, carried_eight) in carried_eights.iter_mut().enumerate() {
-            let mut carried_fours = [zero; 2];
-            for (quarter, carried_four) in carried_fours.iter_mut().enumerate() {
-                let first = half * 8 + quarter * 4;
-                let (sum, carry) = add(ones, at(first), at(first + 1));
-                let (sum, other) = add(sum, at(first + 2), at(first + 3));
-                ones = sum;
-                (twos, *carried_four) = add(twos, carry, other);
-            }
-            (fours, *carried_eight) = add(fours, carried_fours[0], carried_fours[1]);
+    #[cfg(target_arch = "x86_64")]
+    {
+        match wide() {
+            Some(wide) => wide.vectorize(
+                #[inline(always)]
+                || count_words(bytes),
+            ),
+            None => super::groups::count_ones(bytes),
         }
-        let carried;
-        (eights, carried) = add(eights, carried_eights[0], carried_eights[1]);
-        sixteens += ones_of(carried);
     }
-    let blocks = 16 * sixteens
-        + 8 * ones_of(eights)
-        + 4 * ones_of(fours)
-        + 2 * ones_of(twos)
-        + ones_of(ones);
-    let (parts, tail) = rest.as_chunks::<8>();
-    let parts: u64 = parts
+    #[cfg(not(target_arch = "x86_64"))]
+    count_words(bytes)
+}
+
+/// Word by word, for processors that count bits or look up sixteen or more of their parts at once.
+#[inline(always)]
+pub(super) fn count_words(bytes: &[u8]) -> u64 {
+    let (words, tail) = bytes.as_chunks::<8>();
+    let words: u64 = words
         .iter()
-        .map(|part| u64::from(u64::from_le_bytes(*part).count_ones()))
+        .map(|word| u64::from(u64::from_le_bytes(*word).count_ones()))
         .sum();
     let tail: u64 = tail.iter().map(|byte| u64::from(byte.count_ones())).sum();
-    blocks + parts + tail
+    words + tail
 }
 
 /// The first byte that is not `filler`.
 pub(super) fn first_other(bytes: &[u8], filler: u8) -> Option<usize> {
+    #[cfg(target_arch = "x86_64")]
+    if let Some(wide) = wide() {
+        return wide.vectorize(
+            #[inline(always)]
+            || seek_other(bytes, filler),
+        );
+    }
+    seek_other(bytes, filler)
+}
+
+#[inline(always)]
+fn seek_other(bytes: &[u8], filler: u8) -> Option<usize> {
     const STRIDE: usize = 128;
     let same = u64::from_le_bytes([filler; 8]);
     let mut skipped = 0;

@@ -38,6 +38,10 @@ fn ranges_are_counted_and_searched_as_bit_by_bit() {
             let bits = random_range(&mut random, len * 8);
             let ones = bits.clone().filter(|index| bit(&bytes, *index)).count();
             assert_eq!(count(&bytes, bits.clone()), ones as u64, "{len} {bits:?}");
+            #[cfg(target_arch = "x86_64")]
+            let all = (0..len * 8).filter(|index| bit(&bytes, *index)).count();
+            #[cfg(target_arch = "x86_64")]
+            assert_eq!(groups::count_ones(&bytes), all as u64, "{len}");
             for wanted in [false, true] {
                 let first = bits.clone().find(|index| bit(&bytes, *index) == wanted);
                 assert_eq!(

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! flat     = tag, number of fields u16, fields      the number's low byte first
-//! field    = name, value                            elements of `packed`
+//! field    = name, value                            elements of `packed::forward`
 //!          | name, value, deadline                  where the tag says so
 //! deadline = element of 6 bytes, high first         milliseconds since 1970
 //!          | element of no bytes                    the field does not expire
@@ -15,7 +15,7 @@ use std::ops::Range;
 
 use super::{Deadline, Encoding, Field, Limits, Value};
 use crate::collection::Kind;
-use crate::packed::{self, Elements};
+use crate::packed::forward::{self, Elements};
 
 /// Flags of the tag.
 const CALLED_HASHTABLE: u8 = 0x08;
@@ -88,7 +88,7 @@ impl<'a> Flat<'a> {
     /// Where the field of this name begins.
     #[inline]
     fn find(self, name: &[u8]) -> Option<usize> {
-        packed::find(self.0, START, self.stride(), name).map(|(_, offset)| offset)
+        forward::find(self.0, START, self.stride(), name)
     }
 
     #[inline]
@@ -117,7 +117,7 @@ pub(super) struct Fields<'a> {
 impl Fields<'_> {
     /// Where the next field begins.
     pub(super) const fn place(&self) -> usize {
-        self.elements.offsets().start
+        self.elements.offset()
     }
 }
 
@@ -126,10 +126,10 @@ impl<'a> Iterator for Fields<'a> {
 
     #[inline]
     fn next(&mut self) -> Option<Field<'a>> {
-        let (_, name) = self.elements.next()?;
-        let (_, value) = self.elements.next()?;
+        let name = self.elements.next()?;
+        let value = self.elements.next()?;
         let deadline = if self.has_deadlines {
-            read_deadline(self.elements.next()?.1)
+            read_deadline(self.elements.next()?)
         } else {
             None
         };
@@ -150,9 +150,9 @@ fn read_deadline(bytes: &[u8]) -> Option<u64> {
 
 fn push_deadline(bytes: &mut Vec<u8>, deadline: Option<u64>) {
     match deadline {
-        Some(ms) => packed::push(bytes, &[&ms.to_be_bytes()[8 - DEADLINE_BYTES..]]),
-        None => packed::push(bytes, &[]),
-    }
+        Some(ms) => forward::push(bytes, &[&ms.to_be_bytes()[8 - DEADLINE_BYTES..]]),
+        None => forward::push(bytes, &[]),
+    };
 }
 
 /// Makes of no bytes a hash without fields.
@@ -185,7 +185,7 @@ fn add_deadlines(bytes: &mut Vec<u8>) {
     let mut start = START;
     let mut elements = Elements::new(bytes, START);
     while elements.next().is_some() && elements.next().is_some() {
-        let end = elements.offsets().start;
+        let end = elements.offset();
         with.extend_from_slice(&bytes[start..end]);
         push_deadline(&mut with, None);
         start = end;
@@ -233,11 +233,11 @@ pub(super) fn set(
         Deadline::At(_) => false,
     };
     if stays {
-        let value_at = offset + packed::size_of(name.len());
-        packed::replace(bytes, value_at, &[value]);
+        let value_at = offset + forward::size_of(name.len());
+        forward::replace(bytes, value_at, value);
     } else {
         let range = range_of(flat, offset);
-        packed::remove(bytes, range);
+        forward::remove(bytes, range);
         insert(bytes, name, value, deadline.applied_to(old));
     }
     false
@@ -268,7 +268,7 @@ pub(super) fn set_deadline(bytes: &mut Vec<u8>, name: &[u8], deadline: Option<u6
     }
     if let Value::Bytes(value) = field.value {
         let value = value.to_vec();
-        packed::remove(bytes, range);
+        forward::remove(bytes, range);
         insert(bytes, name, &value, deadline);
     }
     true
@@ -281,7 +281,7 @@ pub(super) fn remove(bytes: &mut Vec<u8>, name: &[u8]) -> bool {
         return false;
     };
     let range = range_of(flat, offset);
-    packed::remove(bytes, range);
+    forward::remove(bytes, range);
     change_len(bytes, -1);
     true
 }
@@ -304,7 +304,7 @@ pub(super) fn expire_due(
         count += 1;
     }
     if count > 0 {
-        packed::remove(bytes, START..end);
+        forward::remove(bytes, START..end);
         change_len(bytes, -(count as isize));
     }
     count
@@ -336,8 +336,8 @@ fn insert(bytes: &mut Vec<u8>, name: &[u8], value: &[u8], deadline: Option<u64>)
         }
     }
     let end = bytes.len();
-    packed::push(bytes, &[name]);
-    packed::push(bytes, &[value]);
+    forward::push(bytes, &[name]);
+    forward::push(bytes, &[value]);
     if has_deadlines {
         push_deadline(bytes, deadline);
     }
@@ -351,7 +351,7 @@ pub(super) fn is_valid(bytes: &[u8]) -> bool {
         return false;
     };
     let flat = Flat::new(bytes);
-    let Some(elements) = packed::validate(bytes, START) else {
+    let Some(elements) = forward::validate(bytes, START) else {
         return false;
     };
     let is_whole = Kind::of_tag(tag) == Some(Kind::Hash)
@@ -361,7 +361,7 @@ pub(super) fn is_valid(bytes: &[u8]) -> bool {
     let deadlines_are_right = || {
         let mut raw = Elements::new(bytes, START).skip(2).step_by(3);
         !flat.has_deadlines()
-            || raw.all(|(_, deadline)| deadline.is_empty() || deadline.len() == DEADLINE_BYTES)
+            || raw.all(|deadline| deadline.is_empty() || deadline.len() == DEADLINE_BYTES)
     };
     let is_ordered = || {
         flat.iter()

@@ -26,6 +26,14 @@ pub(super) struct Keyed {
 const EXPIRES: u8 = 1;
 const LONG: u8 = 2;
 
+/// What is known of a field before it is written.
+struct Standing {
+    handle: Handle,
+    deadline: Option<u64>,
+    /// The number of its long value.
+    long: Option<u32>,
+}
+
 /// A payload taken apart.
 struct Payload<'a> {
     deadline: Option<u64>,
@@ -82,7 +90,7 @@ impl Keyed {
             called: flat.called(),
         };
         for field in flat.iter() {
-            keyed.write(field.name, field.value, field.deadline);
+            keyed.write(None, field.name, field.value, field.deadline);
         }
         keyed
     }
@@ -166,25 +174,35 @@ impl Keyed {
         if matches!(deadline, Deadline::At(_)) {
             self.call_at_least(Encoding::ListpackEx);
         }
-        let old = self
-            .fields
-            .get(name)
-            .map(|handle| Payload::read(self.fields.payload(handle)).deadline);
-        let is_new = old.is_none();
-        self.write(name, value, deadline.applied_to(old.flatten()));
+        let before = self.fields.get(name).map(|handle| self.standing(handle));
+        let is_new = before.is_none();
+        let old = before.as_ref().and_then(|before| before.deadline);
+        self.write(before, name, value, deadline.applied_to(old));
         if is_new && self.len() > limits.entries {
             self.call_at_least(Encoding::Hashtable);
         }
         is_new
     }
 
-    /// Writes a field whatever was there.
-    fn write(&mut self, name: &[u8], value: Value<'_>, deadline: Option<u64>) {
-        let before = self.fields.get(name).map(|handle| {
-            let payload = Payload::read(self.fields.payload(handle));
-            (handle, payload.deadline, payload.long())
-        });
-        let long_before = before.and_then(|(_, _, long)| long);
+    /// What is known of a field that is there.
+    fn standing(&self, handle: Handle) -> Standing {
+        let payload = Payload::read(self.fields.payload(handle));
+        Standing {
+            handle,
+            deadline: payload.deadline,
+            long: payload.long(),
+        }
+    }
+
+    /// Writes a field, in the place of `before` if it is there.
+    fn write(
+        &mut self,
+        before: Option<Standing>,
+        name: &[u8],
+        value: Value<'_>,
+        deadline: Option<u64>,
+    ) {
+        let long_before = before.as_ref().and_then(|before| before.long);
         let long = match value {
             Value::Rope(rope) => Some(self.long.put(long_before, rope.clone())),
             Value::Bytes(bytes) if bytes.len() >= ROPE_MIN => {
@@ -202,9 +220,10 @@ impl Keyed {
             (None, Value::Bytes(bytes)) => bytes,
             _ => &number,
         };
-        let handle = self.write_payload(name, body, long.is_some(), deadline);
+        let handle_before = before.as_ref().map(|before| before.handle);
+        let handle = self.write_payload(handle_before, name, body, long.is_some(), deadline);
         self.move_deadline(
-            before.map(|(handle, deadline, _)| (handle, deadline)),
+            before.map(|before| (before.handle, before.deadline)),
             handle,
             deadline,
         );
@@ -212,6 +231,7 @@ impl Keyed {
 
     fn write_payload(
         &mut self,
+        before: Option<Handle>,
         name: &[u8],
         body: &[u8],
         is_long: bool,
@@ -227,7 +247,10 @@ impl Keyed {
             }
             None => &head[..1],
         };
-        self.fields.insert(name, &[head, body]).handle
+        match before {
+            Some(handle) => self.fields.replace(handle, name, &[head, body]),
+            None => self.fields.insert_new(name, &[head, body]),
+        }
     }
 
     /// Keeps the order of deadlines right when a field gets another deadline or another handle.
@@ -271,7 +294,7 @@ impl Keyed {
                     Body::Bytes(bytes) => bytes.to_vec(),
                     Body::Long(number) => number.to_be_bytes().to_vec(),
                 };
-                self.write_payload(name, &body, is_long, deadline)
+                self.write_payload(Some(before), name, &body, is_long, deadline)
             }
         };
         self.move_deadline(Some((before, old)), handle, deadline);

@@ -6,6 +6,8 @@
 use std::fmt;
 use std::ops::Range;
 
+use smallvec::SmallVec;
+
 use super::leaf::{BULK, Run};
 use super::range::{MemberRange, ScoreRange};
 use super::{Limits, Update};
@@ -334,12 +336,25 @@ impl SortedSet {
     }
 
     pub(super) fn remove_ranks(&mut self, ranks: Range<u64>) {
-        let mut handles = Vec::new();
-        self.order.remove_range(ranks, |run, offsets| {
-            handles.extend_from_slice(&run.handles()[offsets]);
+        let mut handles: SmallVec<[Handle; 8]> = SmallVec::new();
+        let count = ranks.end - ranks.start;
+        // Mostly they are few and lie in one leaf.
+        let found = self.order.splice_at(ranks.start, |run, start, _| {
+            let within = count <= (run.len() - start) as u64;
+            if within {
+                let offsets = start..start + count as usize;
+                handles.extend_from_slice(&run.handles()[offsets.clone()]);
+                run.remove(offsets);
+            }
+            within
         });
-        for handle in &handles {
-            self.members.remove_handle(*handle);
+        if found == Some(false) {
+            self.order.remove_range(ranks, |run, offsets| {
+                handles.extend_from_slice(&run.handles()[offsets]);
+            });
+        }
+        for handle in handles {
+            self.members.remove_handle(handle);
         }
     }
 

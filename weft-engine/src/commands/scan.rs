@@ -209,6 +209,11 @@ impl<'a> ScanOptions<'a> {
         Ok(options)
     }
 
+    /// What names must match, if not everything.
+    pub(super) const fn pattern(&self) -> Option<&'a [u8]> {
+        self.pattern
+    }
+
     /// Whether a name is wanted.
     pub(super) fn wants(&self, name: &[u8]) -> bool {
         self.pattern

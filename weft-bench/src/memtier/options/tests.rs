@@ -1,3 +1,5 @@
+//! Command lines as people write them, and what is said to those that cannot be.
+
 use super::*;
 
 fn parsed(arguments: &[&str]) -> Result<Options, Instead> {

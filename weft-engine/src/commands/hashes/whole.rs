@@ -1,7 +1,8 @@
 //! All fields: HGETALL, HKEYS, HVALS, and HSCAN in small steps.
 
 use weft_data::collection::Collection;
-use weft_data::hash::{Field, Walk};
+use weft_data::glob;
+use weft_data::hash::{Field, Hash, Walk};
 use weft_resp::Writer;
 
 use super::super::scan::{ScanOptions, Scanned, cursor, reply_batch};
@@ -74,6 +75,14 @@ impl Wanted {
         match self {
             Self::Both => reply.map(fields),
             Self::Names | Self::Values => reply.array(fields),
+        }
+    }
+
+    /// How many replies a field makes where it is no pair of a map.
+    const fn replies(self) -> usize {
+        match self {
+            Self::Both => 2,
+            Self::Names | Self::Values => 1,
         }
     }
 
@@ -157,6 +166,9 @@ impl Steps for Listing {
     }
 }
 
+/// Fields that a scan looks at while it has the latch; a call that is to look at more does so in steps.
+const SCANNED_AT_ONCE: usize = 256;
+
 fn hscan(cx: &mut Context<'_, '_>) -> Result<(), CommandError> {
     let cursor = cursor(&cx.args[2])?;
     let Some((hash, now)) = hash(cx.unit, cx.keys[0])? else {
@@ -164,20 +176,107 @@ fn hscan(cx: &mut Context<'_, '_>) -> Result<(), CommandError> {
         return Ok(());
     };
     let options = ScanOptions::parse(cx.args, 3, Scanned::Hash)?;
+    let wanted = if options.no_values {
+        Wanted::Names
+    } else {
+        Wanted::Both
+    };
+    if options.count > SCANNED_AT_ONCE && hash.few(now).is_none() {
+        let scanning = Scanning {
+            hash: hash.snapshot(),
+            now_ms: now,
+            from: cursor,
+            count: options.count,
+            pattern: options.pattern().map(Box::from),
+            wanted,
+            at: cursor,
+            left: options.count,
+            found: 0,
+            is_counted: false,
+        };
+        cx.continue_with(scanning);
+        return Ok(());
+    }
     let mut found: Vec<Field<'_>> = Vec::new();
     let next = hash.scan(cursor, options.count, now, |field| {
         if options.wants(field.name) {
             found.push(field);
         }
     });
-    let (wanted, each) = if options.no_values {
-        (Wanted::Names, 1)
-    } else {
-        (Wanted::Both, 2)
-    };
-    reply_batch(&mut cx.reply, next, found.len() * each);
+    reply_batch(&mut cx.reply, next, found.len() * wanted.replies());
     found
         .iter()
         .for_each(|field| wanted.write(&mut cx.reply, field));
     Ok(())
+}
+
+/// The reply of a long HSCAN under way: the fields are counted first and then passed again to be written, so that nothing is copied.
+struct Scanning {
+    hash: Hash,
+    now_ms: u64,
+    from: u64,
+    count: usize,
+    pattern: Option<Box<[u8]>>,
+    wanted: Wanted,
+    /// Where this pass is, and how many fields it has yet to look at.
+    at: u64,
+    left: usize,
+    found: usize,
+    is_counted: bool,
+}
+
+impl Scanning {
+    /// Looks at a few fields and gives `each` those that are wanted; whether the pass is over.
+    fn pass(&mut self, mut each: impl FnMut(&Field<'_>)) -> bool {
+        const FIELDS_A_STEP: usize = 32;
+        let some = self.left.min(FIELDS_A_STEP);
+        let pattern = self.pattern.as_deref();
+        self.at = self
+            .hash
+            .as_ref()
+            .scan(self.at, some, self.now_ms, |field| {
+                if pattern.is_none_or(|pattern| glob::matches(pattern, field.name, false)) {
+                    each(&field);
+                }
+            });
+        self.left -= some;
+        self.at == 0 || self.left == 0
+    }
+}
+
+impl Steps for Scanning {
+    fn step(&mut self, budget: &mut Budget, reply: &mut Writer<'_>) -> Progress {
+        /// About what a few fields take to be looked at, and one to be written.
+        const NS_PER_PASS: u64 = 1500;
+        const NS_PER_FIELD: u64 = 60;
+        const BYTES_PER_NS: u64 = 8;
+        let wanted = self.wanted;
+        while budget.left() > 0 {
+            budget.take(NS_PER_PASS);
+            if self.is_counted {
+                let is_over = self.pass(|field| {
+                    let bytes = field.name.len() + field.value.len();
+                    budget.take(NS_PER_FIELD + bytes as u64 / BYTES_PER_NS);
+                    wanted.write(reply, field);
+                });
+                if is_over {
+                    return Progress::Done;
+                }
+            } else {
+                let mut found = 0;
+                let is_over = self.pass(|_| found += 1);
+                self.found += found;
+                if is_over {
+                    reply_batch(reply, self.at, self.found * wanted.replies());
+                    (self.at, self.left) = (self.from, self.count);
+                    self.is_counted = true;
+                }
+            }
+        }
+        Progress::More
+    }
+
+    fn snapshots(self: Box<Self>) -> Vec<Box<Collection>> {
+        vec![Box::new(Collection::Hash(self.hash))]
+    }
 }
