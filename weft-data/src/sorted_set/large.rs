@@ -200,17 +200,37 @@ impl SortedSet {
         Some((self.members.key(run.handles()[at]), run.scores()[at]))
     }
 
+    /// Gives some of a run's members.
+    #[inline]
+    fn each_of<'r>(
+        &self,
+        items: impl Iterator<Item = (&'r Handle, &'r f64)>,
+        each: &mut impl FnMut(&[u8], f64),
+    ) {
+        for (handle, score) in items {
+            each(self.members.key(*handle), *score);
+        }
+    }
+
     pub(super) fn each(&self, ranks: Range<u64>, mut each: impl FnMut(&[u8], f64)) {
+        let of = |run: &Run, offsets: Range<usize>, each: &mut _| {
+            let handles = run.handles()[offsets.clone()].iter();
+            self.each_of(handles.zip(&run.scores()[offsets]), each);
+        };
+        // Mostly all lie in one leaf.
+        if let Some((run, start)) = self.order.at(ranks.start)
+            && ranks.end - ranks.start <= (run.len() - start) as u64
+        {
+            let count = (ranks.end - ranks.start) as usize;
+            return of(run, start..start + count, &mut each);
+        }
         for (first, run) in self.order.leaves_from(ranks.start) {
             if first >= ranks.end {
                 break;
             }
             let start = ranks.start.saturating_sub(first) as usize;
             let end = run.len().min((ranks.end - first) as usize);
-            let handles = &run.handles()[start..end];
-            for (handle, score) in handles.iter().zip(&run.scores()[start..end]) {
-                each(self.members.key(*handle), *score);
-            }
+            of(run, start..end, &mut each);
         }
     }
 
@@ -218,16 +238,23 @@ impl SortedSet {
         let Some(last) = ranks.end.min(self.order.len()).checked_sub(1) else {
             return;
         };
+        let of = |run: &Run, offsets: Range<usize>, each: &mut _| {
+            let handles = run.handles()[offsets.clone()].iter().rev();
+            self.each_of(handles.zip(run.scores()[offsets].iter().rev()), each);
+        };
+        if let Some((run, at)) = self.order.at(last)
+            && last + 1 - ranks.start <= at as u64 + 1
+        {
+            let count = (last + 1 - ranks.start) as usize;
+            return of(run, at + 1 - count..at + 1, &mut each);
+        }
         for (first, run) in self.order.leaves_back_from(last) {
             let end = run.len().min((last + 1 - first) as usize);
             let start = ranks.start.saturating_sub(first) as usize;
             if start >= end {
                 break;
             }
-            let handles = run.handles()[start..end].iter().rev();
-            for (handle, score) in handles.zip(run.scores()[start..end].iter().rev()) {
-                each(self.members.key(*handle), *score);
-            }
+            of(run, start..end, &mut each);
         }
     }
 
