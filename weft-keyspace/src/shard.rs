@@ -177,15 +177,13 @@ impl Shard {
     }
 
     /// Lets `act` change a collection, or make one where there is no key. The deadline stays. A packed one is changed in
-    /// `scratch` and stored again. A new key gets the LRU/LFU bits `birth`. `None`, and nothing done, when the key holds
-    /// something else than a collection of this kind.
+    /// `scratch` and stored again. `None`, and nothing done, when the key holds something else than what is wanted.
     pub fn edit_collection<R>(
         &mut self,
         db: usize,
         position: Position,
         key: &[u8],
-        kind: Kind,
-        birth: u32,
+        wanted: Wanted,
         scratch: &mut Vec<u8>,
         act: impl FnOnce(&mut Draft<'_>) -> R,
     ) -> Option<Edited<R>> {
@@ -196,7 +194,7 @@ impl Shard {
         if let Some((context, table)) = self.databases.table_mut(db, tick(self.now))
             && let Some(occupied) = table.occupied(position, key)
         {
-            if occupied.look().collection()?.kind() != kind {
+            if occupied.look().collection()?.kind() != wanted.kind {
                 return None;
             }
             let (result, exists, outside) = edit(context, occupied, scratch, act);
@@ -218,7 +216,7 @@ impl Shard {
         };
         let exists = value.is_some();
         if let Some(value) = value {
-            self.insert(db, position, key, value, DeadlineChange::Keep, birth);
+            self.insert(db, position, key, value, DeadlineChange::Keep, wanted.birth);
         }
         Some(Edited {
             result,
@@ -537,6 +535,15 @@ impl Shard {
     fn discard(&mut self, value: Option<Outside>) {
         self.garbage.extend(value.filter(Outside::is_large));
     }
+}
+
+/// Which collection is to be changed.
+#[derive(Clone, Copy, Debug)]
+pub struct Wanted {
+    /// What it is.
+    pub kind: Kind,
+    /// The LRU/LFU bits of its key, if that is made for it.
+    pub birth: u32,
 }
 
 /// What came of changing a collection.
