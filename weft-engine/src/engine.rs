@@ -514,6 +514,7 @@ impl WorkerState {
     }
 
     /// Leaves snapshots to the reaper, unless freeing them is a trifle.
+    #[expect(clippy::vec_box, reason = "they come in boxes and go in boxes")]
     pub(crate) fn reap_snapshots(&mut self, mut snapshots: Vec<Box<Collection>>) {
         snapshots.retain(|snapshot| snapshot.allocated_bytes() > SNAPSHOT_REAPED_FROM);
         if !snapshots.is_empty() {

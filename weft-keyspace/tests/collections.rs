@@ -8,6 +8,7 @@ use weft_data::collection::{Built, CollectionRef, Draft, Kind};
 use weft_data::sorted_set::{Limits, SortedSetMut, SortedSetRef};
 use weft_keyspace::{
     DeadlineChange, Edited, Entry, Keyspace, NewValue, Options, OwnedValue, Position, ValueRef,
+    Wanted,
 };
 
 const LIMITS: Limits = Limits {
@@ -114,8 +115,10 @@ impl Subject {
             0,
             position,
             key,
-            Kind::SortedSet,
-            0,
+            Wanted {
+                kind: Kind::SortedSet,
+                birth: 0,
+            },
             scratch,
             act,
         )

@@ -12,7 +12,7 @@ use weft_data::collection::{Built, CollectionRef, Draft, Kind};
 use weft_data::string_value::StringEncoding;
 use weft_keyspace::{
     DeadlineChange, Dropped, Entry, Exclusive, Garbage, Latched, NewValue, OwnedEntry, OwnedValue,
-    Position, RopeMut, Shard, StringRef,
+    Position, RopeMut, Shard, StringRef, Wanted,
 };
 
 use super::context::Key;
@@ -347,18 +347,15 @@ impl<'k> Unit<'k> {
         if !self.looked.get() {
             self.peek(key);
         }
-        let (database, birth) = (self.database, self.birth());
+        let database = self.database;
+        let wanted = Wanted {
+            kind,
+            birth: self.birth(),
+        };
         let mut scratch = std::mem::take(&mut self.log.scratch);
         let shard = self.shard_mut(key);
-        let edited = shard.edit_collection(
-            database,
-            key.position,
-            key.name,
-            kind,
-            birth,
-            &mut scratch,
-            act,
-        );
+        let edited =
+            shard.edit_collection(database, key.position, key.name, wanted, &mut scratch, act);
         self.log.scratch = scratch;
         let edited = edited.ok_or(CommandError::WrongType)?;
         if edited.exists && !edited.existed {
