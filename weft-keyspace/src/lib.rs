@@ -36,6 +36,6 @@ pub use keyspace::{Exclusive, Keyspace, Latched, Memory, Options, Rng};
 pub use pauses::lets_go;
 pub use position::Position;
 pub use shard::{
-    DeadlineChange, Edited, Garbage, PreImage, Prior, Removed, Replaced, RopeMut, Shard,
+    DeadlineChange, Edited, Garbage, PreImage, Prior, Removed, Replaced, RopeMut, Shard, Wanted,
 };
 pub use table::{Census, Dropped, LENGTH_CLASSES, Lengths, PLACE_BYTES};
