@@ -497,3 +497,64 @@ fn long_scans_find_what_short_ones_find() {
     assert_eq!(walked[0].len(), 1109);
     assert!(walked.iter().all(|fields| *fields == walked[0]));
 }
+
+/// Fields whose time has come go although nobody asks, and the key with the last one.
+#[test]
+fn expired_fields_go_by_themselves() {
+    let mut local = local(2);
+    let mut reader = local.engine.listen_to_journal(0);
+    ask(&mut local, &mut reader, "HSETEX h PX 10 FIELDS 2 a 1 b 2");
+    ask(&mut local, &mut reader, "HSET h c 3");
+    ask(&mut local, &mut reader, "HSETEX k PX 10 FIELDS 1 a 1");
+    for number in 0..100 {
+        let line = format!("HSETEX many PX 10 FIELDS 1 f{number} 1");
+        ask(&mut local, &mut reader, &line);
+    }
+    local.clock.advance_ms(9);
+    local.worker.expire(&local.engine, &local.clock, 1000);
+    assert_eq!(local.changes.take(), []);
+    local.clock.advance_ms(1);
+    let mut rounds = 0;
+    while local.worker.expire(&local.engine, &local.clock, 50) {
+        rounds += 1;
+        assert!(rounds < 100);
+    }
+    local.worker.expire(&local.engine, &local.clock, 1000);
+    let mut told: Vec<(String, &str)> = local
+        .changes
+        .take()
+        .into_iter()
+        .map(|change| {
+            (
+                String::from_utf8_lossy(&change.key).into_owned(),
+                change.event,
+            )
+        })
+        .collect();
+    told.sort();
+    told.dedup();
+    let told: Vec<(&str, &str)> = told
+        .iter()
+        .map(|(key, event)| (key.as_str(), *event))
+        .collect();
+    let gone = [
+        ("h", "hexpired"),
+        ("k", "del"),
+        ("k", "hexpired"),
+        ("many", "del"),
+        ("many", "hexpired"),
+    ];
+    assert_eq!(told, gone);
+    let records = reader.read().into_iter().flat_map(|record| record.effects);
+    let mut removed: Vec<Vec<u8>> = Vec::new();
+    for effect in records.map(|effect| effect.to_plain()) {
+        assert_eq!(effect[0], b"HDEL");
+        removed.extend(effect[2..].iter().cloned());
+    }
+    assert_eq!(removed.len(), 103);
+    assert_eq!(local.command(&[b"EXISTS", b"k", b"many", b"h"]), b":1\r\n");
+    assert_eq!(
+        local.command(&[b"HGETALL", b"h"]),
+        b"*2\r\n$1\r\nc\r\n$1\r\n3\r\n"
+    );
+}

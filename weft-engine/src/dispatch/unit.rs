@@ -347,6 +347,10 @@ impl<'k> Unit<'k> {
         if !self.looked.get() {
             self.peek(key);
         }
+        if kind == Kind::Hash {
+            // Its fields may get deadlines, which are noted relative to the shard's time.
+            self.note_time(key);
+        }
         let database = self.database;
         let wanted = Wanted {
             kind,
@@ -459,6 +463,10 @@ impl<'k> Unit<'k> {
             DeadlineChange::Keep => self.purge(key),
             DeadlineChange::At(_) => self.note_time(key),
             DeadlineChange::Clear => {}
+        }
+        if matches!(value, NewValue::Packed(_) | NewValue::Large(_)) {
+            // A hash may come with deadlines of fields.
+            self.note_time(key);
         }
         let grows_raw = matches!(value, NewValue::Bytes(bytes) if deadline_makes_raw(key, bytes));
         let (database, rule, second) = (self.database, self.log.access_rule, self.used_at_s());
