@@ -350,6 +350,13 @@ fn set_and_remove(
     let fields = pairs.len();
     let edited = edit(cx, key, |editing| {
         let mut removed = Names::new();
+        if editing.hash.as_ref().is_some() {
+            let longest = (setting.first..args.len())
+                .map(|index| len(args, index))
+                .max();
+            editing.hash.expect(fields, longest.unwrap_or(0));
+            editing.hash.expect_deadlines();
+        }
         for at in pairs {
             editing.purge(&args[at]);
             if editing.hash.remove(&args[at]) {
