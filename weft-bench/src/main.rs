@@ -21,6 +21,7 @@ mod reach;
 mod redis_benchmark;
 mod server;
 mod slots;
+mod spelling;
 mod stall;
 mod statistics;
 mod substitute;

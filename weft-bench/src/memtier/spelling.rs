@@ -5,6 +5,7 @@
 
 use super::options::Instead;
 use super::value::{refuse, text};
+use crate::spelling::{Spelling, switch, valued};
 
 /// Reads a command line, without the program's name: calls `take` for each option with its name and its value, which is empty
 /// for one that has none.
@@ -53,29 +54,6 @@ pub fn walk(
         }
     }
     Ok(())
-}
-
-/// An option as it is spelled.
-struct Spelling {
-    letter: Option<u8>,
-    name: &'static str,
-    valued: bool,
-}
-
-const fn valued(letter: u8, name: &'static str) -> Spelling {
-    Spelling {
-        letter: if letter == 0 { None } else { Some(letter) },
-        name,
-        valued: true,
-    }
-}
-
-const fn switch(letter: u8, name: &'static str) -> Spelling {
-    Spelling {
-        letter: if letter == 0 { None } else { Some(letter) },
-        name,
-        valued: false,
-    }
 }
 
 /// Every option of version 2.3, and the other names under which people publish them.

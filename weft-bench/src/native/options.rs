@@ -13,6 +13,7 @@ use super::pace::{Arrivals, Pace, Think};
 use super::spec::{Endpoint, Limit, Setup, Spec, Unit};
 use super::values::Sizes;
 use super::{script, words};
+use crate::spelling::{Spelling, switch, valued};
 use crate::uri;
 
 /// What the command line asks for.
@@ -44,29 +45,6 @@ pub enum Instead {
     Usage,
     /// Say what is wrong.
     Refused(String),
-}
-
-/// An option: how it is spelled, and the name by which it is known here.
-struct Spelling {
-    letter: Option<u8>,
-    name: &'static str,
-    valued: bool,
-}
-
-const fn valued(letter: u8, name: &'static str) -> Spelling {
-    Spelling {
-        letter: if letter == 0 { None } else { Some(letter) },
-        name,
-        valued: true,
-    }
-}
-
-const fn switch(letter: u8, name: &'static str) -> Spelling {
-    Spelling {
-        letter: if letter == 0 { None } else { Some(letter) },
-        name,
-        valued: false,
-    }
 }
 
 const SPELLINGS: &[Spelling] = &[

@@ -214,6 +214,12 @@ struct Setting {
 }
 
 impl Setting {
+    /// The length of the longest name or value.
+    fn longest(&self, args: Args<'_>) -> usize {
+        let lengths = (self.first..args.len()).map(|index| len(args, index));
+        lengths.max().unwrap_or(0)
+    }
+
     fn parse(args: Args<'_>, now_ms: u64, command: &'static str) -> Result<Self, CommandError> {
         const ONE_CONDITION: CommandError =
             CommandError::Text("ERR Only one of FXX or FNX arguments can be specified");
@@ -307,10 +313,7 @@ fn set_with_deadline(
     let args = cx.args;
     let pairs = (setting.first..args.len()).step_by(2);
     edit(cx, key, |editing| {
-        let longest = (setting.first..args.len())
-            .map(|index| len(args, index))
-            .max();
-        editing.hash.expect(pairs.len(), longest.unwrap_or(0));
+        editing.hash.expect(pairs.len(), setting.longest(args));
         for at in pairs.clone() {
             editing.purge(&args[at]);
             editing
@@ -351,10 +354,7 @@ fn set_and_remove(
     let edited = edit(cx, key, |editing| {
         let mut removed = Names::new();
         if editing.hash.as_ref().is_some() {
-            let longest = (setting.first..args.len())
-                .map(|index| len(args, index))
-                .max();
-            editing.hash.expect(fields, longest.unwrap_or(0));
+            editing.hash.expect(fields, setting.longest(args));
             editing.hash.expect_deadlines();
         }
         for at in pairs {
