@@ -14,11 +14,12 @@ use std::time::{Duration, Instant};
 
 use weft_resp::{Reply, decode_reply};
 
+use super::Others;
 use super::format::Writer;
 use super::monitor::{self, Source};
 use crate::interrupt::Interrupt;
 use crate::load::{Target, encode, system_text};
-use crate::native::options::{self, Instead};
+use crate::native::options::Instead;
 use crate::native::{Spec, opening, reached, words};
 
 const USAGE: &str = "\
@@ -103,8 +104,8 @@ pub fn main(arguments: &[Vec<u8>]) -> ExitCode {
 
 fn parse(arguments: &[Vec<u8>]) -> Result<Options, Instead> {
     let refused = |why: String| Instead::Refused(why);
-    let mut shared: Vec<&[u8]> = Vec::new();
-    let (mut from, mut trace) = (None, None);
+    let mut others = Others::default();
+    let mut from = None;
     let mut duration = None;
     let (mut requests, mut bytes) = (u64::MAX, 1 << 30);
     let mut progress = io::stderr().is_terminal();
@@ -147,32 +148,18 @@ fn parse(arguments: &[Vec<u8>]) -> Result<Options, Instead> {
             }
             b"--progress" => progress = true,
             b"--no-progress" => progress = false,
-            _ => match options::shared(word, &SHARED) {
-                Some(valued) => {
-                    shared.push(word);
-                    if valued {
-                        shared.extend(rest.next());
-                    }
-                }
-                None if word.starts_with(b"-") || trace.is_some() => {
-                    return Err(refused(format!(
-                        "'{}' means nothing here",
-                        word.escape_ascii()
-                    )));
-                }
-                None => trace = Some(PathBuf::from(String::from_utf8_lossy(word).into_owned())),
-            },
+            _ => others.take(word, &SHARED, &mut rest)?,
         }
     }
-    if from.is_some() && !shared.is_empty() {
+    if from.is_some() && !others.shared.is_empty() {
         return Err(refused(
             "lines come --from a file or from a server, not from both".to_owned(),
         ));
     }
     Ok(Options {
-        spec: Spec::parse(&shared).map_err(Instead::Refused)?,
+        spec: Spec::parse(&others.shared).map_err(Instead::Refused)?,
         from,
-        trace: trace.ok_or_else(|| refused("the name of the trace is missing".to_owned()))?,
+        trace: others.trace()?,
         duration,
         requests,
         bytes,

@@ -16,6 +16,7 @@ use std::time::Duration;
 use weft_resp::RequestWriter;
 use weft_rope::Output;
 
+use super::Others;
 use super::format::{Place, Request, Trace};
 use crate::load::{Asked, Conduct, ErrorReplies, Losses, Next, Plan, Run, Workload, system_text};
 use crate::native::options::{self, Instead, Outputs};
@@ -125,8 +126,8 @@ pub fn main(arguments: &[Vec<u8>]) -> ExitCode {
 
 fn parse(arguments: &[Vec<u8>]) -> Result<Options, Instead> {
     let refused = |why: String| Instead::Refused(why);
-    let mut shared: Vec<&[u8]> = Vec::new();
-    let (mut speed, mut skip, mut trace) = (Some(1.0), Vec::new(), None);
+    let mut others = Others::default();
+    let (mut speed, mut skip) = (Some(1.0), Vec::new());
     let mut rest = arguments.iter().map(Vec::as_slice);
     while let Some(word) = rest.next() {
         let (name, attached) = match memchr::memchr(b'=', word) {
@@ -161,30 +162,16 @@ fn parse(arguments: &[Vec<u8>]) -> Result<Options, Instead> {
                 let names = text()?.split(',').filter(|name| !name.is_empty());
                 skip.extend(names.map(str::to_ascii_uppercase));
             }
-            _ => match options::shared(word, &SHARED) {
-                Some(valued) => {
-                    shared.push(word);
-                    if valued {
-                        shared.extend(rest.next());
-                    }
-                }
-                None if word.starts_with(b"-") || trace.is_some() => {
-                    return Err(refused(format!(
-                        "'{}' means nothing here",
-                        word.escape_ascii()
-                    )));
-                }
-                None => trace = Some(PathBuf::from(String::from_utf8_lossy(word).into_owned())),
-            },
+            _ => others.take(word, &SHARED, &mut rest)?,
         }
     }
-    let options = options::parse(&shared)?;
+    let options = options::parse(&others.shared)?;
     Ok(Options {
         spec: options.spec,
         outputs: options.outputs,
         speed,
         skip,
-        trace: trace.ok_or_else(|| refused("the name of the trace is missing".to_owned()))?,
+        trace: others.trace()?,
     })
 }
 
