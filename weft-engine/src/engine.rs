@@ -452,6 +452,12 @@ impl WorkerState {
         self.timer.end_turn(&self.statistics, turn, delayed_ns);
     }
 
+    /// When the first key or field of a key may be due, in milliseconds since 1970: never too late. None if time removes nothing.
+    #[must_use]
+    pub fn next_due_ms(&self, engine: &Engine) -> Option<u64> {
+        crate::dispatch::next_due_ms(engine, self.id())
+    }
+
     /// Removes up to `budget` overdue keys and says whether there may be more now.
     pub fn expire(
         &mut self,

@@ -1,8 +1,8 @@
 //! What a worker does by the clock: removes overdue keys, closes idle clients, gives memory back.
 //!
-//! Owns when that happens. While something happens on the worker, or a key has a deadline, it looks around `hz` times
-//! a second; otherwise its timer is set for the first client that could become idle for too long, or not at all, so that
-//! an idle server sleeps:
+//! Owns when that happens. While something happens on the worker it looks around `hz` times a second; otherwise its timer
+//! is set for the first client that could become idle for too long and the first key that is due, or not at all, so that an idle
+//! server sleeps:
 //!
 //! ```text
 //!  asleep --work_done, a client's time--> watching: a tick every 1000/hz ms --quiet for a while--> asleep
@@ -39,6 +39,9 @@ const CLIENTS_PER_ROUND: usize = 200;
 
 /// The most rounds a second: `hz` itself takes no more.
 const HZ_MAX: u32 = 500;
+
+/// The longest sleep while a key has a deadline: the system's time may be set meanwhile.
+const DEADLINE_NAP_MAX_NS: u64 = 1_000_000_000;
 
 /// The timer of the rounds.
 const TICK: TimerToken = TimerToken(0);
@@ -122,21 +125,26 @@ impl Housekeeping {
         } else if self.quiet_rounds < quiet_rounds(worker) || self.trim_left > 0 {
             self.arm_by(io, now_ns + tick_ns);
         } else {
-            if has_deadlines(worker) {
-                self.watch_deadlines(worker, io, now_ns + tick_ns);
-            }
+            self.watch_deadlines(worker, io, tick_ns);
             if let Some(due_ns) = idle_due_ns(worker) {
                 self.arm_by(io, due_ns.max(now_ns + period_ns));
             }
         }
     }
 
-    /// While there is nothing else to do, one worker looks at all keys: the first, which is always active.
-    fn watch_deadlines<D: Driver>(&mut self, worker: &Worker, io: &mut D, due_ns: u64) {
+    /// While there is nothing else to do, one worker looks after what time removes: the first, which is always active. It sleeps
+    /// until the first key is due. No worker can give a key an earlier time unheard: it watches for a while itself, and then
+    /// wakes the first.
+    fn watch_deadlines<D: Driver>(&mut self, worker: &Worker, io: &mut D, least_ns: u64) {
+        let Some(due_ms) = worker.state.next_due_ms(&worker.shared.engine) else {
+            return;
+        };
         if worker.state.id() == 0 {
-            self.arm_by(io, due_ns);
+            let left_ms = due_ms.saturating_sub(worker.clock.unix_ms());
+            let left_ns = left_ms.saturating_mul(1_000_000);
+            let nap_ns = left_ns.clamp(least_ns, DEADLINE_NAP_MAX_NS.max(least_ns));
+            self.arm_by(io, io.turn_started_ns() + nap_ns);
         } else {
-            // It may not have heard of them.
             worker.shared.crew.worker(0).wake();
         }
     }
@@ -234,12 +242,6 @@ fn idle_due_ns(worker: &Worker) -> Option<u64> {
     let timeout_s = worker.state.settings().timeout_seconds();
     let first_ns = worker.sessions.active_ns().min()?;
     (timeout_s > 0).then(|| first_ns + u64::from(timeout_s) * 1_000_000_000)
-}
-
-/// Whether there are keys that time will remove.
-fn has_deadlines(worker: &Worker) -> bool {
-    let keyspace = &worker.shared.engine.keyspace;
-    (0..keyspace.databases()).any(|database| keyspace.deadline_count(database) > 0)
 }
 
 /// `hz`, or with `dynamic-hz` as many times that as keep the clients to be looked at in a round few.

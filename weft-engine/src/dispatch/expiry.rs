@@ -53,6 +53,24 @@ pub(crate) fn expire_cycle(
     left == 0
 }
 
+/// When the first key or field of a key may be due, in milliseconds since 1970; none if time removes nothing.
+pub(crate) fn next_due_ms(engine: &Engine, worker: usize) -> Option<u64> {
+    let keyspace = &engine.keyspace;
+    let _gate = keyspace.gate(worker).enter();
+    let has_deadlines = |database: &usize| {
+        keyspace.deadline_count(*database) > 0 || keyspace.fielded_count(*database) > 0
+    };
+    let databases = (0..keyspace.databases()).filter(has_deadlines);
+    let due_in = |database| {
+        let next = move |shard: &usize| keyspace.next_nonempty(database, shard + 1);
+        let shards = std::iter::successors(keyspace.next_nonempty(database, 0), next);
+        shards
+            .filter_map(|shard| keyspace.latch(shard).next_due_ms(database))
+            .min()
+    };
+    databases.filter_map(due_in).min()
+}
+
 fn expire_database(
     keyspace: &Keyspace,
     worker: &mut WorkerState,

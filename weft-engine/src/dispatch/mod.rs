@@ -13,6 +13,6 @@ mod walk;
 pub use context::{Budget, Context, Key, Progress, Steps};
 pub use unit::{Change, Edited, EventClass, Unit};
 
-pub(crate) use expiry::{ExpiryCursor, expire_cycle};
+pub(crate) use expiry::{ExpiryCursor, expire_cycle, next_due_ms};
 pub(crate) use run::{Batch, Planned, run};
 pub(crate) use unit::UnitLog;
