@@ -1,7 +1,7 @@
 //! Byte strings by 32-bit handles, with a snapshot that costs nothing.
 //!
 //! Owns where the records lie: in counted pages of 4 KiB, cut into units of 4 bytes. A page fills up from its front; what is freed
-//! becomes a hole in a list ordered by place, neighbouring holes are joined, and records go into the pages with the most room first.
+//! becomes a hole in its list, neighbours are joined when no hole is large enough, and records go into the pages with the most room first.
 //! A record above [`INSIDE_MAX`] lies apart in an allocation of its own. A write copies its page, if that is shared, and the way to it.
 //! Does not know what the records mean; a handle stays good until its record is removed, in each snapshot by itself.
 //!
@@ -56,6 +56,9 @@ const ROOMY: usize = PAGE_BYTES / UNIT / 8;
 const CRAMPED: usize = PAGE_BYTES / UNIT / 32;
 /// Pages whose holes are looked through for one record.
 const TRIES: usize = 4;
+
+/// Words of a bit per unit of a page.
+const MAP_WORDS: usize = (PAGE_BYTES / UNIT).div_ceil(64);
 
 const UNIT_BITS: u32 = 10;
 const APART: u32 = 1 << 31;
@@ -232,12 +235,14 @@ impl Slab {
         let number = handle.page();
         let is_filling = number == self.filling;
         let bytes = self.page_mut(number);
-        let (_, len) = extent(bytes, handle.unit());
-        free(bytes, handle.unit(), units_of(len));
-        set_header(bytes, RECORDS, header(bytes, RECORDS) - 1);
-        if is_filling {
-            trim(bytes);
+        let (unit, len) = (handle.unit(), extent(bytes, handle.unit()).1);
+        let units = units_of(len);
+        if is_filling && unit + units == header(bytes, END) {
+            set_header(bytes, END, unit);
+        } else {
+            free(bytes, unit, units);
         }
+        set_header(bytes, RECORDS, header(bytes, RECORDS) - 1);
         let holes = header(bytes, HOLES);
         if header(bytes, RECORDS) > 0 {
             if holes >= ROOMY {
@@ -302,7 +307,12 @@ impl Slab {
             let Some(&number) = self.roomy.last() else {
                 break;
             };
-            let Some((before, hole)) = find_hole(self.page(number), units) else {
+            let mut found = find_hole(self.page(number), units);
+            if found.is_none() {
+                join_holes(self.page_mut(number));
+                found = find_hole(self.page(number), units);
+            }
+            let Some((before, hole)) = found else {
                 self.forget_roomy(number);
                 continue;
             };
@@ -520,39 +530,36 @@ fn take_hole(page: &mut [u8], before: usize, at: usize, units: usize) -> usize {
     at + size - units
 }
 
-/// Makes a hole of `units`, joined with its neighbours.
+/// Makes a hole of `units`, the first in the list.
 fn free(page: &mut [u8], unit: usize, units: usize) {
-    let (mut before, mut next) = (0, header(page, FIRST_HOLE));
-    while next != 0 && next < unit {
-        (before, next) = (next, hole(page, next).0);
-    }
-    let (mut at, mut size, mut after) = (unit, units, next);
-    if next != 0 && unit + units == next {
-        let (beyond, next_size) = hole(page, next);
-        size += next_size;
-        after = beyond;
-    }
-    if before != 0 && before + hole(page, before).1 == unit {
-        at = before;
-        size += hole(page, before).1;
-    } else {
-        set_link(page, before, at);
-    }
-    set_hole(page, at, after, size);
+    set_hole(page, unit, header(page, FIRST_HOLE), units);
+    set_link(page, 0, unit);
     set_header(page, HOLES, header(page, HOLES) + units);
 }
 
-/// A hole at the end of what is used becomes unused.
-fn trim(page: &mut [u8]) {
-    let (mut before, mut at) = (0, header(page, FIRST_HOLE));
+/// Joins holes that are neighbours, and puts the list in the order of their places.
+fn join_holes(page: &mut [u8]) {
+    let mut free_units = [0_u64; MAP_WORDS];
+    let mut at = header(page, FIRST_HOLE);
     while at != 0 {
         let (next, size) = hole(page, at);
-        if next == 0 && at + size == header(page, END) {
-            set_link(page, before, 0);
-            set_header(page, END, at);
-            set_header(page, HOLES, header(page, HOLES) - size);
+        (at..at + size).for_each(|unit| free_units[unit / 64] |= 1 << (unit % 64));
+        at = next;
+    }
+    let is_free = |unit: usize| free_units[unit / 64] >> (unit % 64) & 1 == 1;
+    let end = header(page, END);
+    let (mut before, mut unit) = (0, HEADER_UNITS);
+    while unit < end {
+        let start = unit;
+        while unit < end && is_free(unit) {
+            unit += 1;
         }
-        (before, at) = (at, next);
+        if unit > start {
+            set_link(page, before, start);
+            set_hole(page, start, 0, unit - start);
+            before = start;
+        }
+        unit += 1;
     }
 }
 

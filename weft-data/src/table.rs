@@ -166,14 +166,13 @@ impl Table {
 
     /// Removes the entry of this hash and handle; says whether there was one.
     pub fn remove(&mut self, hash: u64, handle: Handle) -> bool {
-        if self.find(hash, |found| found == handle).is_none() {
-            return false;
-        }
         let entry = Entry::new(position_of(hash), handle);
-        self.root.remove(entry, 0, &mut self.bytes);
-        self.root.become_only_child(&mut self.bytes);
-        self.len -= 1;
-        true
+        let removed = self.root.remove(entry, 0, 0, &mut self.bytes);
+        if removed {
+            self.root.become_only_child(&mut self.bytes);
+            self.len -= 1;
+        }
+        removed
     }
 
     /// Puts `new` in the place of the handle `old` of this hash; says whether there was one.
@@ -359,15 +358,22 @@ impl Segment {
         self.entries.insert(at, entry);
     }
 
-    fn remove(&mut self, entry: Entry, bytes: &mut usize) {
-        if let Ok(at) = self.entries.binary_search(&entry) {
-            self.entries.remove(at);
+    /// Removes the entry; says whether it was there.
+    fn remove(&mut self, entry: Entry, shared: u32, bytes: &mut usize) -> bool {
+        let mut at = self.first_at(entry.position(), shared);
+        while self.entries.get(at).is_some_and(|other| *other < entry) {
+            at += 1;
         }
+        if self.entries.get(at) != Some(&entry) {
+            return false;
+        }
+        self.entries.remove(at);
         let (room, before) = (Self::room(self.entries.len()), self.entries.capacity());
         if room + 16 < before {
             self.entries.shrink_to(room);
             *bytes -= (before - self.entries.capacity()) * size_of::<Entry>();
         }
+        true
     }
 
     fn replace(&mut self, old: Entry, new: Entry) {
@@ -418,9 +424,10 @@ impl Node {
         }
     }
 
-    fn remove(&mut self, entry: Entry, above: u32, bytes: &mut usize) {
+    /// Removes an entry below, whose first `shared` bits all positions below share; says whether it was there.
+    fn remove(&mut self, entry: Entry, shared: u32, above: u32, bytes: &mut usize) -> bool {
         match self {
-            Node::Segment(segment) => Arc::make_mut(segment).remove(entry, bytes),
+            Node::Segment(segment) => Arc::make_mut(segment).remove(entry, shared, bytes),
             Node::Inner(inner) => Arc::make_mut(inner).remove(entry, above, bytes),
         }
     }
@@ -505,16 +512,20 @@ impl Inner {
         }
     }
 
-    fn remove(&mut self, entry: Entry, above: u32, bytes: &mut usize) {
+    fn remove(&mut self, entry: Entry, above: u32, bytes: &mut usize) -> bool {
         let mut at = usize::from(self.index[digit(entry.position(), above)]);
         let child = &mut self.children[at];
+        let shared = above + u32::from(child.bits);
+        if !child.node.remove(entry, shared, above + DIGIT_BITS, bytes) {
+            return false;
+        }
         child.count -= 1;
-        child.node.remove(entry, above + DIGIT_BITS, bytes);
         child.node.become_only_child(bytes);
         while let Some(lower) = self.mergeable(at) {
             self.merge(lower, bytes);
             at = lower;
         }
+        true
     }
 
     /// The lower one of child `at` and the neighbour that it was split from, if both together are sparse.

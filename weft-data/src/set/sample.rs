@@ -63,8 +63,23 @@ impl Popped {
 }
 
 impl SetMut<'_, '_> {
+    /// The form of a set that is not packed.
+    fn form_mut(&mut self) -> Option<&mut Form> {
+        match &mut *self.draft {
+            Draft::Packed(_) => None,
+            Draft::Large(collection) => Some(&mut set_of(collection).0),
+            Draft::Grown(collection) => Some(&mut set_of(collection).0),
+        }
+    }
+
     /// Removes a random member and returns it, if there is any.
-    pub fn pop(&mut self, draw: impl FnMut(u64) -> u64) -> Option<Vec<u8>> {
+    pub fn pop(&mut self, mut draw: impl FnMut(u64) -> u64) -> Option<Vec<u8>> {
+        if let Some(Form::Table { members, .. }) = self.form_mut() {
+            let handle = members.random(&mut draw)?;
+            let member = members.key(handle).to_vec();
+            members.remove_handle(handle);
+            return Some(member);
+        }
         let member = self.as_ref()?.random(draw)?.to_vec();
         self.remove(&member);
         Some(member)
