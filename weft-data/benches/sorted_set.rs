@@ -104,7 +104,7 @@ impl Scored for Large {
 
     fn pop_lowest(&mut self) -> usize {
         let len = self.look().at(0).map_or(0, |(member, _)| member.len());
-        self.edit(|set| set.remove_ranks(0..1));
+        self.edit(|set| set.remove_ranks(0..1, |_| {}));
         len
     }
 

@@ -12,7 +12,7 @@ use std::hash::{BuildHasher, Hasher};
 use ahash::RandomState;
 
 use crate::slab::{Handle, Slab};
-use crate::table::Table;
+use crate::table::{Load, Table};
 
 /// Records of a key and a payload.
 #[derive(Clone, Debug)]
@@ -69,8 +69,12 @@ impl Members {
     /// The record of `key`.
     #[must_use]
     pub fn get(&self, key: &[u8]) -> Option<Handle> {
-        self.table
-            .find(self.hash_of(key), |handle| self.key(handle) == key)
+        self.find(self.hash_of(key), key)
+    }
+
+    #[inline]
+    fn find(&self, hash: u64, key: &[u8]) -> Option<Handle> {
+        self.table.find(hash, |handle| self.key(handle) == key)
     }
 
     /// Whether `key` is there.
@@ -105,6 +109,16 @@ impl Members {
         record[start..].split_at(len)
     }
 
+    /// Asks for the first bytes of a record.
+    pub fn load_ahead(&self, handle: Handle, load: Load) {
+        self.slab.load_ahead(handle, load);
+    }
+
+    /// Asks for what removing a record reads in the table. Reads the record.
+    pub fn load_place_ahead(&self, handle: Handle, load: Load) {
+        self.table.load_ahead(self.hash_of(self.key(handle)), load);
+    }
+
     /// The payload of a record, to be written over with one of the same size.
     pub fn payload_mut(&mut self, handle: Handle) -> &mut [u8] {
         let record = self.slab.get_mut(handle);
@@ -115,13 +129,14 @@ impl Members {
     /// Adds `key` with a payload that consists of the given parts, or gives it that payload if it is there. A payload of the same
     /// size leaves the handle as it is; another may change it.
     pub fn insert(&mut self, key: &[u8], payload: &[&[u8]]) -> Inserted {
-        match self.get(key) {
+        let hash = self.hash_of(key);
+        match self.find(hash, key) {
             Some(before) => Inserted {
                 handle: self.replace(before, key, payload),
                 replaced: Some(before),
             },
             None => Inserted {
-                handle: self.insert_new(key, payload),
+                handle: self.insert_hashed(hash, key, payload),
                 replaced: None,
             },
         }
@@ -129,12 +144,16 @@ impl Members {
 
     /// Adds `key`, which is not there, with a payload.
     pub fn insert_new(&mut self, key: &[u8], payload: &[&[u8]]) -> Handle {
+        self.insert_hashed(self.hash_of(key), key, payload)
+    }
+
+    fn insert_hashed(&mut self, hash: u64, key: &[u8], payload: &[&[u8]]) -> Handle {
         let length = KeyLength::new(key.len());
         let parts = [length.bytes(), key]
             .into_iter()
             .chain(payload.iter().copied());
         let handle = self.slab.insert(parts);
-        self.table.insert(self.hash_of(key), handle);
+        self.table.insert(hash, handle);
         handle
     }
 

@@ -13,6 +13,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use crate::cow_vec::{COUNTS_BYTES, CowVec};
+use crate::table::Load;
 
 /// The name of a record in its slab.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -154,6 +155,20 @@ impl Slab {
         let bytes = self.page(handle.page());
         let (start, len) = extent(bytes, handle.unit());
         &bytes[start..start + len]
+    }
+
+    /// Asks for the first bytes of a record.
+    pub fn load_ahead(&self, handle: Handle, load: Load) {
+        let start = if handle.is_apart() {
+            self.apart
+                .get(handle.number())
+                .and_then(|record| record.as_ref()?.first())
+        } else {
+            self.page(handle.page()).get(handle.unit() * UNIT)
+        };
+        if let Some(start) = start {
+            load(start);
+        }
     }
 
     /// The bytes of a record, to be written over; a page that a snapshot shares is copied first.

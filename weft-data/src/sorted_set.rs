@@ -22,6 +22,7 @@ pub use self::range::{MemberBound, MemberRange, ScoreRange};
 pub use self::small::Small;
 pub use self::tally::{Ranking, Tally};
 use crate::collection::{Built, Collection, CollectionRef, Draft};
+use crate::table::Load;
 
 /// Up to where Redis calls the form `listpack`.
 #[derive(Clone, Copy, Debug)]
@@ -379,15 +380,16 @@ impl<'d, 'a> SortedSetMut<'d, 'a> {
         }
     }
 
-    /// Removes the members with these ranks, as far as they exist, and says how many.
-    pub fn remove_ranks(&mut self, ranks: Range<u64>) -> u64 {
+    /// Removes the members with these ranks, as far as they exist, and says how many. `load` is asked for what removing the ones
+    /// after them will read.
+    pub fn remove_ranks(&mut self, ranks: Range<u64>, load: Load) -> u64 {
         let ranks = ranks.start..ranks.end.min(self.as_ref().len());
         if ranks.is_empty() {
             return 0;
         }
         match form(self.draft) {
             Form::Small(bytes) => small::remove_ranks(bytes, ranks.clone()),
-            Form::Large(set) => set.remove_ranks(ranks.clone()),
+            Form::Large(set) => set.remove_ranks(ranks.clone(), load),
         }
         ranks.end - ranks.start
     }

@@ -54,6 +54,9 @@ struct Child {
     bits: u8,
 }
 
+/// Asks the processor to load what lies at an address, which will be read soon.
+pub type Load = fn(*const u8);
+
 /// Entries that a segment holds before it becomes two.
 const SEGMENT_MAX: usize = 128;
 /// Entries of two neighbours that become one segment.
@@ -148,19 +151,28 @@ impl Table {
             .find(|&handle| is(handle))
     }
 
+    /// Asks for what a search for this hash reads where its way ends.
+    pub fn load_ahead(&self, hash: u64, load: Load) {
+        let position = position_of(hash);
+        let (segment, shared) = self.segment_of(position);
+        if let Some(entry) = segment.entries.get(segment.guess(position, shared)) {
+            load((&raw const *entry).cast());
+        }
+    }
+
     /// Adds an entry. The table does not look whether there is one like it.
     pub fn insert(&mut self, hash: u64, handle: Handle) {
         let position = position_of(hash);
         let entry = Entry::new(position, handle);
         if let Node::Segment(segment) = &mut self.root {
             if segment.entries.len() < SEGMENT_MAX {
-                Arc::make_mut(segment).insert(entry, &mut self.bytes);
+                Arc::make_mut(segment).insert(entry, 0, &mut self.bytes);
                 self.len += 1;
                 return;
             }
             self.root = Node::above(segment, &mut self.bytes);
         }
-        self.root.insert(entry, 0, &mut self.bytes);
+        self.root.insert(entry, 0, 0, &mut self.bytes);
         self.len += 1;
     }
 
@@ -333,12 +345,18 @@ impl Segment {
         }
     }
 
-    /// The index of the first entry at `position` or behind it. Positions are spread evenly: it is guessed, then looked for beside.
+    /// About where the first entry at `position` is: positions are spread evenly.
     #[inline]
-    fn first_at(&self, position: u32, depth: u32) -> usize {
+    fn guess(&self, position: u32, shared: u32) -> usize {
+        let share = u64::from(position.checked_shl(shared).unwrap_or(0));
+        ((share * self.entries.len() as u64) >> POSITION_BITS) as usize
+    }
+
+    /// The index of the first entry at `position` or behind it: it is guessed, then looked for beside.
+    #[inline]
+    fn first_at(&self, position: u32, shared: u32) -> usize {
         let entries = self.entries.as_slice();
-        let share = u64::from(position.checked_shl(depth).unwrap_or(0));
-        let mut at = ((share * entries.len() as u64) >> POSITION_BITS) as usize;
+        let mut at = self.guess(position, shared);
         while at > 0 && entries[at - 1].position() >= position {
             at -= 1;
         }
@@ -348,22 +366,29 @@ impl Segment {
         at
     }
 
-    fn insert(&mut self, entry: Entry, bytes: &mut usize) {
+    fn insert(&mut self, entry: Entry, shared: u32, bytes: &mut usize) {
         let len = self.entries.len();
         if len == self.entries.capacity() {
             self.entries.reserve_exact(Self::room(len + 1) - len);
             *bytes += (self.entries.capacity() - len) * size_of::<Entry>();
         }
-        let at = self.entries.partition_point(|&other| other < entry);
+        let at = self.place_of(entry, shared);
         self.entries.insert(at, entry);
     }
 
-    /// Removes the entry; says whether it was there.
-    fn remove(&mut self, entry: Entry, shared: u32, bytes: &mut usize) -> bool {
+    /// Where the entry stands or belongs.
+    #[inline]
+    fn place_of(&self, entry: Entry, shared: u32) -> usize {
         let mut at = self.first_at(entry.position(), shared);
         while self.entries.get(at).is_some_and(|other| *other < entry) {
             at += 1;
         }
+        at
+    }
+
+    /// Removes the entry; says whether it was there.
+    fn remove(&mut self, entry: Entry, shared: u32, bytes: &mut usize) -> bool {
+        let at = self.place_of(entry, shared);
         if self.entries.get(at) != Some(&entry) {
             return false;
         }
@@ -416,10 +441,10 @@ impl Node {
         Node::Inner(Arc::new(inner))
     }
 
-    /// Adds an entry below; there is room, or a segment becomes two.
-    fn insert(&mut self, entry: Entry, above: u32, bytes: &mut usize) {
+    /// Adds an entry below, whose first `shared` bits all positions below share; there is room, or a segment becomes two.
+    fn insert(&mut self, entry: Entry, shared: u32, above: u32, bytes: &mut usize) {
         match self {
-            Node::Segment(segment) => Arc::make_mut(segment).insert(entry, bytes),
+            Node::Segment(segment) => Arc::make_mut(segment).insert(entry, shared, bytes),
             Node::Inner(inner) => Arc::make_mut(inner).insert(entry, above, bytes),
         }
     }
@@ -471,7 +496,7 @@ impl Inner {
                 }
                 _ => {
                     child.count += 1;
-                    child.node.insert(entry, above + DIGIT_BITS, bytes);
+                    child.node.insert(entry, shared, above + DIGIT_BITS, bytes);
                     return;
                 }
             }

@@ -244,7 +244,7 @@ impl Keyspace {
         if to_write {
             table::prefetch_to_write(shard);
         } else {
-            table::prefetch(shard);
+            table::load_ahead(shard);
         }
         table::prefetch_bucket(&self.spine, inside, db, position);
     }

@@ -38,4 +38,4 @@ pub use position::Position;
 pub use shard::{
     DeadlineChange, Edited, Garbage, PreImage, Prior, Removed, Replaced, RopeMut, Shard, Wanted,
 };
-pub use table::{Census, Dropped, LENGTH_CLASSES, Lengths, PLACE_BYTES};
+pub use table::{Census, Dropped, LENGTH_CLASSES, Lengths, PLACE_BYTES, load_ahead};

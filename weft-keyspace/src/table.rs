@@ -461,7 +461,7 @@ pub(crate) fn prefetch_bucket(
     position: Position,
 ) {
     if let Some((_, segment, home)) = bucket_hint(spine, inside, db, position) {
-        prefetch(std::ptr::from_ref::<Bucket>(&segment.buckets()[home]).cast());
+        load_ahead(std::ptr::from_ref::<Bucket>(&segment.buckets()[home]).cast());
     }
 }
 
@@ -477,7 +477,7 @@ pub(crate) fn prefetch_entry(
     let prefetch = if to_write {
         prefetch_to_write
     } else {
-        prefetch
+        load_ahead
     };
     let Some((directory, segment, home)) = bucket_hint(spine, inside, db, position) else {
         return;
@@ -527,7 +527,7 @@ pub(crate) fn prefetch_to_write(address: *const u8) {
 
 /// Asks the processor for a cache line; any address is allowed.
 #[inline]
-pub(crate) fn prefetch(address: *const u8) {
+pub fn load_ahead(address: *const u8) {
     #[cfg(target_arch = "x86_64")]
     {
         use core::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};

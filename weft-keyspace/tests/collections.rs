@@ -169,7 +169,7 @@ impl Subject {
             }
             10..14 => {
                 let (from, count) = (self.random.u64(..60), self.random.u64(..120));
-                let edited = self.edit(&key, |set| set.remove_ranks(from..from + count));
+                let edited = self.edit(&key, |set| set.remove_ranks(from..from + count, |_| {}));
                 match self.model.get_mut(&key).map(|cell| &mut cell.value) {
                     Some(Value::String(_)) => assert!(edited.is_none()),
                     None => {

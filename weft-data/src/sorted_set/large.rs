@@ -13,6 +13,7 @@ use super::range::{MemberRange, ScoreRange};
 use super::{Limits, Update};
 use crate::members::Members;
 use crate::slab::Handle;
+use crate::table::Load;
 use crate::tree::{Leaf, Tree};
 
 /// A sorted set with many or long members. `clone` is O(1) and is a snapshot.
@@ -362,16 +363,25 @@ impl SortedSet {
         Some(score)
     }
 
-    pub(super) fn remove_ranks(&mut self, ranks: Range<u64>) {
+    pub(super) fn remove_ranks(&mut self, ranks: Range<u64>, load: Load) {
         let mut handles: SmallVec<[Handle; 8]> = SmallVec::new();
         let count = ranks.end - ranks.start;
         // Mostly they are few and lie in one leaf.
+        let mut coming = [None; 2];
         let found = self.order.splice_at(ranks.start, |run, start, _| {
             let within = count <= (run.len() - start) as u64;
             if within {
                 let offsets = start..start + count as usize;
                 handles.extend_from_slice(&run.handles()[offsets.clone()]);
                 run.remove(offsets);
+                let handle = |at: Option<usize>| run.handles().get(at?).copied();
+                coming = match start {
+                    0 => [handle(Some(0)), handle(Some(1))],
+                    end if end == run.len() => {
+                        [handle(end.checked_sub(1)), handle(end.checked_sub(2))]
+                    }
+                    _ => coming,
+                };
             }
             within
         });
@@ -382,6 +392,13 @@ impl SortedSet {
         }
         for handle in handles {
             self.members.remove_handle(handle);
+        }
+        // Who takes from an end takes what is there next: cache misses of one removal overlap with the work of another.
+        if let [Some(next), after] = coming {
+            self.members.load_place_ahead(next, load);
+            if let Some(after) = after {
+                self.members.load_ahead(after, load);
+            }
         }
     }
 

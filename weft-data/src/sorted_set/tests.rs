@@ -294,7 +294,7 @@ fn run(limits: Limits, steps: &[Step]) {
                     .skip(*start as usize)
                     .take(*count as usize)
                     .collect();
-                let removed = kept.edit(limits, |set| set.remove_ranks(ranks));
+                let removed = kept.edit(limits, |set| set.remove_ranks(ranks, |_| {}));
                 assert_eq!(removed, gone.len() as u64);
                 for (member, score) in gone {
                     assert_eq!(model.remove(&member), Some(score));
@@ -399,7 +399,7 @@ fn what_is_packed_has_its_tag_and_grows_when_it_is_too_long() {
     kept.edit(limits, |set| set.update(&[b'c'; 200], |_| Some(0.0)));
     assert!(matches!(kept, Kept::Large(_)));
     assert_eq!(kept.look().at(0), Some((&[b'c'; 200][..], 0.0)));
-    assert_eq!(kept.edit(limits, |set| set.remove_ranks(0..9)), 3);
+    assert_eq!(kept.edit(limits, |set| set.remove_ranks(0..9, |_| {})), 3);
     assert!(kept.look().is_empty());
 }
 

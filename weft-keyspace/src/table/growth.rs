@@ -178,7 +178,7 @@ impl Table {
         for bucket in slot.segment().buckets() {
             for used in bucket.used() {
                 let handle = bucket.handle(used);
-                super::prefetch(self.arena.address(handle).as_ptr());
+                super::load_ahead(self.arena.address(handle).as_ptr());
                 handles.push(handle);
             }
         }

@@ -175,7 +175,7 @@ fn take(
                 .each(ranks.clone(), backwards, |member, score| {
                     reply_item(reply, member, score, true, pairs);
                 });
-            set.remove_ranks(ranks);
+            set.remove_ranks(ranks, weft_keyspace::load_ahead);
         })?;
         edited.emptied
     };

@@ -503,6 +503,8 @@ fn remove_ranks(
         cx.unit.remove(key);
         return Ok((len, true));
     }
-    let edited = cx.edit_sorted_set(key, 0, |set, _| set.remove_ranks(found))?;
+    let edited = cx.edit_sorted_set(key, 0, |set, _| {
+        set.remove_ranks(found, weft_keyspace::load_ahead)
+    })?;
     Ok((edited.result, edited.emptied))
 }
