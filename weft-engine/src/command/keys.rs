@@ -131,8 +131,8 @@ impl KeySpec {
                 let at =
                     usize::try_from(first + i64::from(number)).map_err(|_| KeysError::Invalid)?;
                 let text = args.get(at).ok_or(KeysError::Invalid)?;
-                let keys = weft_data::number::parse_i64(text)
-                    .filter(|keys| (0..count).contains(keys))
+                let keys = leading_number(text)
+                    .filter(|keys| (1..count).contains(keys))
                     .ok_or(KeysError::Invalid)?;
                 let first = first + i64::from(distance);
                 (first, first + (keys - 1) * i64::from(step), step)
@@ -171,4 +171,11 @@ impl KeySpec {
             }
         }
     }
+}
+/// The number that the text begins with: Redis looks for keys with C's `atoi`, although it then refuses the command.
+fn leading_number(text: &[u8]) -> Option<i64> {
+    let text = text.trim_ascii_start();
+    let text = text.strip_prefix(b"+").unwrap_or(text);
+    let digits = text.iter().take_while(|byte| byte.is_ascii_digit()).count();
+    std::str::from_utf8(&text[..digits]).ok()?.parse().ok()
 }

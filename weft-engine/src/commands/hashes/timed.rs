@@ -152,6 +152,9 @@ fn hgetex(cx: &mut Context<'_, '_>) -> Result<(), CommandError> {
     let (change, list_at) = match time_word(&args[2]) {
         Some((unit, base)) => {
             let deadline = field_deadline(&args[3], unit, base, now, cx.row.name)?;
+            if args.len() < 6 {
+                return Err(CommandError::WrongArity(cx.row.name.into()));
+            }
             (Change::Expire(deadline), 4)
         }
         None if is(&args[2], "PERSIST") => (Change::Persist, 3),
