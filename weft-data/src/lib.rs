@@ -9,6 +9,7 @@
 pub mod bitmap;
 pub mod collection;
 pub mod cow_vec;
+pub mod geo;
 pub mod glob;
 pub mod hash;
 pub mod hyperloglog;

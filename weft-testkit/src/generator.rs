@@ -195,6 +195,46 @@ const MEMBER_ENDS: &[&str] = &[
     "-", "+", "-", "+", "[a", "(a", "[m1", "(m2", "[m250", "(m99", "[", "(", "[zz", "[abc", "(5",
 ];
 const ODD_MEMBER_ENDS: &[&str] = &["", "a", "-a", "+a", "0", "inf"];
+/// Coordinates: the edges of the map and beyond, and round ones.
+const COORDINATES: &[&str] = &[
+    "0",
+    "-0",
+    "180",
+    "-180",
+    "179.9999",
+    "-179.9999",
+    "85.05112878",
+    "-85.05112878",
+    "85.05112879",
+    "85",
+    "-85",
+    "66.5",
+    "-80.1",
+    "45",
+    "90",
+    "13.361389",
+    "38.115556",
+    "1e-7",
+];
+const ODD_COORDINATES: &[&str] = &[
+    "", "nan", "inf", "-inf", "181", "1e300", " 1", "0x10", "abc",
+];
+/// Lengths of radii and sides, in any unit.
+const LENGTHS: &[&str] = &[
+    "0",
+    "1",
+    "0.5",
+    "10",
+    "100",
+    "1000",
+    "5000",
+    "20000",
+    "20015.1",
+    "1e7",
+    "20037726.37",
+    "1e30",
+];
+const ODD_LENGTHS: &[&str] = &["", "-1", "-0", "nan", "inf", "-inf", "abc", "1e308", " 1"];
 const PATTERNS: &[&str] = &[
     "*", "k*", "k?", "k[1-3]", "k[^1]", "\\k1", "", "**", "?", "[", "nokey", "K1", "*1",
 ];
@@ -525,6 +565,14 @@ impl Generator {
                 _ if self.one_in(3) => (self.random.i64(-50..50)).to_string().into_bytes(),
                 _ => self.pick_text(INTEGERS, ODD_INTEGERS),
             },
+            ArgumentKind::Double if matches!(argument.name.as_str(), "longitude" | "latitude") => {
+                self.coordinate(&argument.name)
+            }
+            ArgumentKind::Double
+                if matches!(argument.name.as_str(), "radius" | "width" | "height") =>
+            {
+                self.length()
+            }
             ArgumentKind::Double if self.one_in(3) => {
                 (self.random.i64(-1_000_000..1_000_000) as f64 / 1000.0)
                     .to_string()
@@ -580,6 +628,36 @@ impl Generator {
                 .map(|_| b"abc"[self.random.usize(..3)])
                 .collect(),
             _ => STRINGS[self.random.usize(..STRINGS.len())].to_vec(),
+        }
+    }
+
+    /// A coordinate anywhere on the map, mostly, or near to others.
+    fn coordinate(&mut self, name: &str) -> Vec<u8> {
+        let max = if name == "longitude" {
+            180.0
+        } else {
+            85.051_128_78
+        };
+        let text = match self.random.usize(..40) {
+            0 => return self.pick_text(ODD_COORDINATES, ODD_COORDINATES),
+            1..4 => return self.pick_text(COORDINATES, COORDINATES),
+            4..16 => ((self.random.f64() * 2.0 - 1.0) * max).to_string(),
+            // Towards the poles and the line where the days meet.
+            16..22 => (max - self.random.f64() * self.random.f64() * 20.0).to_string(),
+            22..28 => (-max + self.random.f64() * self.random.f64() * 20.0).to_string(),
+            _ => (10.0 + self.random.f64() * self.random.f64()).to_string(),
+        };
+        text.into_bytes()
+    }
+
+    /// A length of any order of magnitude.
+    fn length(&mut self) -> Vec<u8> {
+        match self.random.usize(..12) {
+            0 => self.pick_text(LENGTHS, ODD_LENGTHS),
+            _ => 10_f64
+                .powf(self.random.f64() * 8.0 - 1.0)
+                .to_string()
+                .into_bytes(),
         }
     }
 

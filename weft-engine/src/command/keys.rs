@@ -64,6 +64,9 @@ pub struct KeyArgument {
     pub flags: KeyFlags,
 }
 
+/// The keys of a command, in the order of their specifications.
+pub type FoundKeys = SmallVec<[KeyArgument; 4]>;
+
 /// Why the keys of a command could not be told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KeysError {
@@ -105,11 +108,7 @@ impl KeySpec {
     ///
     /// # Errors
     /// If the number of keys is not what the arguments allow.
-    pub fn extract(
-        &self,
-        args: Args<'_>,
-        found: &mut SmallVec<[KeyArgument; 4]>,
-    ) -> Result<(), KeysError> {
+    pub fn extract(&self, args: Args<'_>, found: &mut FoundKeys) -> Result<(), KeysError> {
         let count = args.len() as i64;
         let Some(first) = self.first(args) else {
             return Ok(());

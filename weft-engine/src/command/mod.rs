@@ -12,6 +12,6 @@ mod table;
 
 pub use args::{Argument, ArgumentKind};
 pub use flags::{Categories, Flags, KeyFlags};
-pub use keys::{Begin, Find, KeyArgument, KeySpec, KeysError};
+pub use keys::{Begin, Find, FoundKeys, KeyArgument, KeySpec, KeysError};
 pub use row::{CommandRow, Deprecation, Handler, REDACTED, Secrets};
 pub use table::{CommandIndex, CommandTable, Numbered};

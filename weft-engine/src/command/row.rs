@@ -5,7 +5,7 @@ use weft_resp::Args;
 
 use super::args::Argument;
 use super::flags::{Categories, Flags, KeyFlags};
-use super::keys::{Begin, Find, KeyArgument, KeySpec, KeysError};
+use super::keys::{Begin, Find, FoundKeys, KeySpec, KeysError};
 use crate::dispatch::Context;
 use crate::error::CommandError;
 
@@ -25,6 +25,8 @@ pub struct CommandRow {
     pub categories: Categories,
     /// Where its keys stand.
     pub keys: &'static [KeySpec],
+    /// Finds the keys, for commands whose specifications do not find exactly those that it uses.
+    pub key_finder: Option<fn(Args<'_>) -> FoundKeys>,
     /// What is really done with the keys, for commands whose arguments decide it.
     pub key_flags: Option<fn(Args<'_>) -> KeyFlags>,
     /// Hints for cluster clients and proxies, in Redis's vocabulary.
@@ -76,6 +78,7 @@ impl CommandRow {
         flags: Flags::NONE,
         categories: Categories::NONE,
         keys: &[],
+        key_finder: None,
         key_flags: None,
         tips: &[],
         group: "",
@@ -111,7 +114,10 @@ impl CommandRow {
     ///
     /// # Errors
     /// If a number of keys among the arguments is wrong.
-    pub fn keys_of(&self, args: Args<'_>) -> Result<SmallVec<[KeyArgument; 4]>, KeysError> {
+    pub fn keys_of(&self, args: Args<'_>) -> Result<FoundKeys, KeysError> {
+        if let Some(find) = self.key_finder {
+            return Ok(find(args));
+        }
         let mut found = SmallVec::new();
         for spec in self.keys {
             spec.extract(args, &mut found)?;

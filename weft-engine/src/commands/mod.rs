@@ -10,6 +10,7 @@ mod counters;
 mod database;
 mod debug;
 mod expire;
+mod geo;
 mod hashes;
 mod hyperloglog;
 mod info;
@@ -60,6 +61,8 @@ pub const FAMILIES: &[&[CommandRow]] = &[
     sorted_sets::RANDOM,
     sorted_sets::ALGEBRA,
     sorted_sets::SCAN,
+    geo::MEMBERS,
+    geo::SEARCH,
     lists::ENDS,
     lists::POSITIONS,
     lists::FIND,

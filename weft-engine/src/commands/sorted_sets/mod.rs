@@ -38,18 +38,21 @@ const NS_PER_MEMBER: u64 = 60;
 const BYTES_PER_NS: u64 = 8;
 
 impl Context<'_, '_> {
-    fn sorted_set_limits(&self) -> Limits {
+    pub(super) fn sorted_set_limits(&self) -> Limits {
         self.worker.settings().sorted_set_limits()
     }
 
     /// The sorted set at a key, to be read.
-    fn sorted_set(&self, key: Key<'_>) -> Result<Option<SortedSetRef<'_>>, CommandError> {
+    pub(super) fn sorted_set(
+        &self,
+        key: Key<'_>,
+    ) -> Result<Option<SortedSetRef<'_>>, CommandError> {
         let found = self.unit.collection(key, Kind::SortedSet)?;
         Ok(found.map(SortedSetRef::from))
     }
 
     /// Changes the sorted set at a key, or makes one that is about to have `expected` members.
-    fn edit_sorted_set<R>(
+    pub(super) fn edit_sorted_set<R>(
         &mut self,
         key: Key<'_>,
         expected: usize,
@@ -63,7 +66,7 @@ impl Context<'_, '_> {
     }
 
     /// Says that so many members of a sorted set were added, changed or removed, and that it is gone if it became empty.
-    fn sorted_set_touched(
+    pub(super) fn sorted_set_touched(
         &mut self,
         key: Key<'_>,
         event: &'static str,
@@ -84,7 +87,7 @@ impl Context<'_, '_> {
 
     /// Puts a sorted set that was computed into the place of whatever a key holds, or nothing if it is empty, and replies how many
     /// members it has. The effect is the result: what it was computed from may have gone for whoever replays it.
-    fn store_sorted_set(&mut self, key: Key<'_>, built: Built, event: &'static str) {
+    pub(super) fn store_sorted_set(&mut self, key: Key<'_>, built: Built, event: &'static str) {
         /// So many members an effect takes at most.
         const MEMBERS_PER_EFFECT: u64 = 256;
         let set = Snapshot(built);
