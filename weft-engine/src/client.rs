@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use weft_resp::Protocol;
 
+use crate::blocking::{Outcome, Wait, Waiting};
 use crate::clients::{ClientFlags, ClientRecord, Clients, Registered};
 
 /// Where a connection comes from.
@@ -46,6 +47,8 @@ pub struct Client {
     output_start: usize,
     /// When what is being run was received, on the scale of the clock's instants; the greatest number: not known.
     pub(crate) arrived_ns: u64,
+    /// What its last command waits for.
+    waiting: Option<Box<Waiting>>,
     /// The selected database.
     pub database: usize,
     /// The protocol of its replies.
@@ -80,8 +83,23 @@ impl Client {
     /// A client that has just connected; `authenticated` if no password is asked for.
     #[must_use]
     pub fn new(clients: &Arc<Clients>, id: u64, origin: Origin, authenticated: bool) -> Self {
+        Self::of(clients.enter(id, origin), authenticated)
+    }
+
+    /// What stands for a client that waited while another one runs its command. Nobody sees it among the clients.
+    pub(crate) fn stand_in(clients: &Arc<Clients>) -> Self {
+        Self::of(clients.unlisted(), true)
+    }
+
+    /// Takes on what that client's command needs to know of it.
+    pub(crate) fn stand_in_for(&mut self, wait: &Wait) {
+        self.database = wait.database;
+        self.protocol = wait.protocol;
+    }
+
+    fn of(registered: Registered, authenticated: bool) -> Self {
         Self {
-            registered: clients.enter(id, origin),
+            registered,
             authenticated,
             flags: ClientFlags::default(),
             replies: Replies::default(),
@@ -90,6 +108,7 @@ impl Client {
             output_counted: 0,
             output_start: 0,
             arrived_ns: u64::MAX,
+            waiting: None,
             database: 0,
             protocol: Protocol::Resp2,
         }
@@ -160,6 +179,49 @@ impl Client {
         self.replies.off = false;
         self.replies.skip_next = false;
         self.publish_state();
+    }
+
+    /// Its command waits from now on.
+    pub(crate) fn begin_waiting(&mut self, waiting: Waiting) {
+        self.record().set_wait(Arc::downgrade(&waiting.wait));
+        self.set_flag(ClientFlags::WAITING, true);
+        let timed = waiting.wait.deadline_ns.is_some();
+        self.set_flag(ClientFlags::TIMED, timed);
+        self.waiting = Some(Box::new(waiting));
+    }
+
+    /// The command that waits has run for so long before.
+    pub(crate) fn note_waiting(&mut self, took_ns: u64) {
+        if let Some(waiting) = &mut self.waiting {
+            waiting.took_ns = took_ns;
+        }
+    }
+
+    /// Whether its last command waits, or the end of that is not dealt with.
+    #[inline]
+    #[must_use]
+    pub fn is_waiting(&self) -> bool {
+        self.waiting.is_some()
+    }
+
+    pub(crate) fn waiting(&self) -> Option<&Waiting> {
+        self.waiting.as_deref()
+    }
+
+    /// Nobody serves it any more.
+    pub(crate) fn give_up_waiting(&self) {
+        if let Some(waiting) = &self.waiting {
+            waiting.wait.claim(Outcome::GivenUp);
+        }
+    }
+
+    /// The wait is over and dealt with.
+    pub(crate) fn end_waiting(&mut self) -> Option<Box<Waiting>> {
+        let waiting = self.waiting.take()?;
+        self.record().set_wait(std::sync::Weak::new());
+        self.set_flag(ClientFlags::WAITING, false);
+        self.set_flag(ClientFlags::TIMED, false);
+        Some(waiting)
     }
 
     /// It hears of every command from now on.

@@ -56,8 +56,10 @@ const ALL_HELD: u32 = 4;
 pub struct ClientFacts {
     /// Connections open now, without those that were killed.
     pub connected: usize,
-    /// Clients that wait: so far, those that a pause holds.
+    /// Clients that wait: for data, or since a pause holds them.
     pub blocked: usize,
+    /// Clients that wait for data for a limited time.
+    pub timed: usize,
     /// Bytes of the largest input buffer of a client.
     pub input_buffer_max: usize,
     /// Bytes of the largest output that a client has not taken.
@@ -97,6 +99,19 @@ impl Clients {
         Registered {
             clients: Arc::clone(self),
             record,
+        }
+    }
+
+    /// A record that is entered nowhere.
+    pub(crate) fn unlisted(self: &Arc<Self>) -> Registered {
+        let origin = Origin {
+            address: "".into(),
+            local_address: "".into(),
+            local: true,
+        };
+        Registered {
+            clients: Arc::clone(self),
+            record: Arc::new(ClientRecord::new(0, origin)),
         }
     }
 
@@ -150,7 +165,10 @@ impl Clients {
             for record in lock(shard).values() {
                 let flags = record.flags();
                 facts.connected += 1;
-                facts.blocked += usize::from(flags.contains(ClientFlags::HELD));
+                let waits =
+                    flags.contains(ClientFlags::HELD) || flags.contains(ClientFlags::WAITING);
+                facts.blocked += usize::from(waits);
+                facts.timed += usize::from(flags.contains(ClientFlags::TIMED));
                 facts.monitors += usize::from(flags.contains(ClientFlags::MONITOR));
                 facts.input_buffer_max = facts.input_buffer_max.max(record.input_buffer());
                 facts.output_buffer_max = facts.output_buffer_max.max(record.unsent());

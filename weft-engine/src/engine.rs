@@ -8,8 +8,9 @@ use weft_keyspace::{Dropped, Garbage, Keyspace, Options};
 
 use crate::access::AccessRule;
 use crate::action::{Action, Host, Waste};
+use crate::client::Client;
 use crate::clients::Clients;
-use crate::command::CommandTable;
+use crate::command::{CommandTable, Numbered};
 use crate::command_statistics::{CommandAccounts, CommandStatistics};
 use crate::commands;
 use crate::config::{Config, Settings};
@@ -130,8 +131,8 @@ impl Listeners {
 /// The most workers an engine can have.
 pub const WORKERS_MAX: usize = 1024;
 
-/// The most shards a keyspace can have.
-const SHARDS_MAX: usize = 65536;
+/// The most shards a keyspace can have: a unit numbers its latches in 16 bits, with a number to spare.
+const SHARDS_MAX: usize = 32768;
 /// The fewest shards: enough that a few dozen workers seldom meet.
 const SHARDS_MIN: usize = 512;
 /// Shards per worker.
@@ -351,6 +352,8 @@ pub struct WorkerState {
     /// When the turn's wait was over, on the scale of the clock's instants; the greatest number: not known.
     pub(crate) turn_began_ns: u64,
     log: UnitLog,
+    /// What commands of clients that waited are run with.
+    stand_in: Option<Box<Client>>,
     /// Batches not in use.
     #[allow(
         clippy::vec_box,
@@ -383,6 +386,7 @@ impl WorkerState {
             settings,
             settings_generation,
             log: UnitLog::default(),
+            stand_in: None,
             batches: Vec::new(),
             expiry: ExpiryCursor::default(),
             timer: StepTimer::new(seed ^ TIMER_SEED),
@@ -402,6 +406,13 @@ impl WorkerState {
     #[must_use]
     pub fn statistics(&self) -> &WorkerStatistics {
         &self.statistics
+    }
+
+    /// Counts a command that waited and has ended. Its time is what it has run.
+    pub(crate) fn count_waited(&self, command: Numbered, took_ns: u64) {
+        self.statistics.commands_processed.add(1);
+        self.commands
+            .ran(command.index, 1, took_ns, self.tracks_latency);
     }
 
     /// Counts an error reply.
@@ -490,6 +501,15 @@ impl WorkerState {
             self.statistics.reaped_objects.add(waste.objects() as i64);
             engine.host.reap(waste);
         }
+    }
+
+    pub(crate) fn take_stand_in(&mut self, engine: &Engine) -> Box<Client> {
+        let stand_in = self.stand_in.take();
+        stand_in.unwrap_or_else(|| Box::new(Client::stand_in(&engine.clients)))
+    }
+
+    pub(crate) fn put_stand_in(&mut self, stand_in: Box<Client>) {
+        self.stand_in = Some(stand_in);
     }
 
     pub(crate) fn take_batch(&mut self) -> Box<Batch> {

@@ -6,6 +6,7 @@
 
 pub mod access;
 pub mod action;
+mod blocking;
 pub mod client;
 pub mod clients;
 pub mod clock;

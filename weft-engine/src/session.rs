@@ -9,6 +9,7 @@ use weft_resp::{Limits, OwnedArgs, Probe, ProtocolError, RequestParser, Source, 
 use weft_rope::Output;
 
 use crate::action::Action;
+use crate::blocking::{Outcome, UNBLOCKED};
 use crate::client::{Client, Origin};
 use crate::clients::ClientFlags;
 use crate::clock::Clock;
@@ -106,6 +107,8 @@ pub enum Verdict {
     Unfinished,
     /// A pause holds the next request. [`Session::go_on`] when it is over, and receive nothing until then.
     Held,
+    /// The last command waits. [`Session::go_on`] when [that is over](Session::wait_is_over), and receive nothing until then.
+    Waiting,
     /// Send what was written, then close.
     Close,
     /// Close at once: replies pile up that the client does not take.
@@ -173,11 +176,12 @@ impl Session {
         self.parser.large_target()
     }
 
-    /// Whether another worker may go on with the session. Not while it is being closed, nor while requests are left, nor
-    /// while lines are pushed to it.
+    /// Whether another worker may go on with the session. Not while it is being closed, nor while requests are left or held,
+    /// nor while lines are pushed to it. One that waits may.
     #[must_use]
     pub fn may_move(&self) -> bool {
-        !self.client.closing() && !self.unfinished && !self.is_held() && !self.client.is_monitor()
+        let held = !self.held.is_empty() || self.held_error.is_some();
+        !self.client.closing() && !self.unfinished && !held && !self.client.is_monitor()
     }
 
     /// Whether it may wait for ever for its client: such a session is not ended by `timeout`.
@@ -271,7 +275,7 @@ impl Session {
         let ticks = || clock.monotonic_ns();
         let probe = worker.timer.probe(&ticks);
         worker.timer.start(clock);
-        loop {
+        while self.end_wait(engine, worker, out) {
             let served = if self.is_held() {
                 self.run_held(engine, worker, clock, out, probe.as_ref());
                 0
@@ -288,10 +292,14 @@ impl Session {
             };
             match parsed {
                 _ if self.has_to_end(out) => break,
-                _ if self.is_held() => break,
                 _ if served < batch.requests.len() => {
                     self.hold(&batch, &source, served);
                     self.held_error = parsed.err();
+                    break;
+                }
+                _ if self.is_held() => {
+                    self.held_error = self.held_error.take().or(parsed.err());
+                    self.note_held();
                     break;
                 }
                 Ok(true) if out.len() - before >= OUTPUT_SHARE => {
@@ -362,9 +370,15 @@ impl Session {
     }
 
     fn note_held(&mut self) {
-        let bytes = self.held.iter().map(|args| args.args().total_bytes());
+        let held = self.held.iter().map(OwnedArgs::args);
+        let waits = self
+            .client
+            .waiting()
+            .map(|waiting| waiting.wait.args.args());
+        let bytes = held.chain(waits).map(|args| args.total_bytes());
         self.client.record().set_arguments(bytes.sum());
-        self.client.set_flag(ClientFlags::HELD, self.is_held());
+        let paused = !self.held.is_empty() && !self.client.is_waiting();
+        self.client.set_flag(ClientFlags::HELD, paused);
     }
 
     /// Runs requests that a pause held, as far as it is over; then what was wrong behind them is told.
@@ -382,6 +396,7 @@ impl Session {
         self.held.drain(..served);
         self.note_held();
         if self.held.is_empty()
+            && !self.client.is_waiting()
             && !self.has_to_end(out)
             && let Some(error) = self.held_error.take()
         {
@@ -389,10 +404,72 @@ impl Session {
         }
     }
 
-    /// Whether a pause holds requests.
+    /// Whether requests are held, by a pause or behind a command that waits.
     #[must_use]
     pub fn is_held(&self) -> bool {
-        !self.held.is_empty()
+        !self.held.is_empty() || self.held_error.is_some() || self.client.is_waiting()
+    }
+
+    /// Deals with a wait that is over. False: there is one that is not.
+    fn end_wait(&mut self, engine: &Engine, worker: &mut WorkerState, out: &mut Output) -> bool {
+        match self.client.waiting() {
+            None => return true,
+            Some(waiting) if !waiting.is_over() => return false,
+            Some(_) => {}
+        }
+        let Some(waiting) = self.client.end_waiting() else {
+            return true;
+        };
+        dispatch::leave_queues(engine, worker.id(), &waiting);
+        let wait = &waiting.wait;
+        let mut reply = waiting.take_reply();
+        let mut writer = Writer::new(&mut reply, wait.protocol);
+        match wait.outcome() {
+            Some(Outcome::Lapsed) => wait.lapsed.write(&mut writer),
+            Some(Outcome::Refused) => {
+                writer.error_bytes(UNBLOCKED);
+                worker.commands.failed(wait.command.index);
+                worker.count_error(engine, UNBLOCKED);
+            }
+            Some(Outcome::Served | Outcome::GivenUp) | None => {}
+        }
+        if !waiting.muted {
+            out.append(&mut reply);
+        }
+        worker.count_waited(wait.command, waiting.took_ns);
+        self.note_held();
+        true
+    }
+
+    /// When the wait of the last command ends at the latest, on the scale of the engine's clock; none: it has no such limit.
+    #[must_use]
+    pub fn wait_deadline_ns(&self) -> Option<u64> {
+        self.client.waiting()?.wait.deadline_ns
+    }
+
+    /// Whether the last command waited, and that is over: by data, on request, or since its time is up.
+    #[must_use]
+    pub fn wait_is_over(&self, now_ns: u64) -> bool {
+        let Some(waiting) = self.client.waiting() else {
+            return false;
+        };
+        if waiting.wait.deadline_ns.is_some_and(|at| at <= now_ns) {
+            waiting.wait.claim(Outcome::Lapsed);
+        }
+        waiting.is_over()
+    }
+
+    /// The client is gone: from now on nothing is taken for it.
+    pub fn give_up_waiting(&self) {
+        self.client.give_up_waiting();
+    }
+
+    /// The connection is gone.
+    pub fn leave(&mut self, engine: &Engine, worker: &WorkerState) {
+        self.client.give_up_waiting();
+        if let Some(waiting) = self.client.end_waiting() {
+            dispatch::leave_queues(engine, worker.id(), &waiting);
+        }
     }
 
     /// Runs more of the requests that were left.
@@ -514,6 +591,8 @@ impl Session {
         }
         if self.client.closing() {
             Verdict::Close
+        } else if self.client.is_waiting() {
+            Verdict::Waiting
         } else if self.is_held() {
             Verdict::Held
         } else if self.unfinished {

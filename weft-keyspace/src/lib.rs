@@ -25,6 +25,8 @@ mod shard;
 mod spine;
 mod table;
 #[forbid(unsafe_code)]
+mod waiters;
+#[forbid(unsafe_code)]
 mod word;
 
 pub use entry::{Entry, NewValue, Outside, OwnedEntry, OwnedValue, StringRef, ValueRef};
@@ -39,3 +41,4 @@ pub use shard::{
     DeadlineChange, Edited, Garbage, PreImage, Prior, Removed, Replaced, RopeMut, Shard, Wanted,
 };
 pub use table::{Census, Dropped, LENGTH_CLASSES, Lengths, PLACE_BYTES, load_ahead};
+pub use waiters::{Awaited, Waiter};

@@ -26,6 +26,7 @@ use crate::latch::Guarded;
 use crate::position::Position;
 use crate::spine::Spine;
 use crate::table::{Census, Context, Databases, Dropped, Measure, Occupied, Table, TableCensus};
+use crate::waiters::{Awaited, Waiter, Waiters};
 use capture::Capture;
 pub use capture::{PreImage, Prior};
 
@@ -80,6 +81,9 @@ pub struct Shard {
     now: u64,
     capture: Option<Box<Capture>>,
     garbage: Vec<Outside>,
+    /// Somebody waits for a key.
+    awaited: bool,
+    waiters: Option<Box<Waiters>>,
 }
 
 impl Shard {
@@ -89,6 +93,8 @@ impl Shard {
             now: 0,
             capture: None,
             garbage: Vec::new(),
+            awaited: false,
+            waiters: None,
         }
     }
 
@@ -438,6 +444,72 @@ impl Shard {
         Garbage {
             values: std::mem::take(&mut self.garbage),
         }
+    }
+
+    /// Whether anybody waits for a key here.
+    #[inline]
+    pub fn has_waiters(&self) -> bool {
+        self.awaited
+    }
+
+    /// Whether anybody waits for this key.
+    pub fn awaits(&self, db: usize, position: Position, key: &[u8]) -> bool {
+        self.awaited
+            && self
+                .waiters()
+                .is_some_and(|it| it.awaits(db, position, key))
+    }
+
+    /// Lets somebody wait for a key behind all who do already; the ticket, never 0, that names the place in this queue.
+    pub fn enqueue(
+        &mut self,
+        db: usize,
+        kind: Awaited,
+        position: Position,
+        key: &[u8],
+        waiter: Waiter,
+    ) -> u64 {
+        self.awaited = true;
+        let waiters = self.waiters.get_or_insert_with(|| Box::new(Waiters::new()));
+        waiters.push(db, kind, position, key, waiter)
+    }
+
+    /// The first who waits for a key behind the place with this ticket (0: the first of all), and its ticket.
+    pub fn next_waiter(
+        &self,
+        db: usize,
+        kind: Awaited,
+        position: Position,
+        key: &[u8],
+        after: u64,
+    ) -> Option<(u64, &Waiter)> {
+        self.waiters()?.next(db, kind, position, key, after)
+    }
+
+    /// Takes somebody out of a queue; whether that was necessary.
+    pub fn dequeue(
+        &mut self,
+        db: usize,
+        kind: Awaited,
+        position: Position,
+        key: &[u8],
+        ticket: u64,
+    ) -> bool {
+        let Some(waiters) = &mut self.waiters else {
+            return false;
+        };
+        let removed = waiters.remove(db, kind, position, key, ticket);
+        self.awaited = !waiters.is_empty();
+        removed
+    }
+
+    /// Every database, position and name that somebody waits for here, some of them more than once.
+    pub fn awaited_keys(&self) -> impl Iterator<Item = (usize, Position, &[u8])> {
+        self.waiters().into_iter().flat_map(Waiters::keys)
+    }
+
+    fn waiters(&self) -> Option<&Waiters> {
+        self.waiters.as_deref()
     }
 
     /// Memory of this shard.

@@ -3,7 +3,7 @@
 use std::os::fd::OwnedFd;
 
 use weft_engine::session::Session;
-use weft_reactor::{ConnectionId, Filter};
+use weft_reactor::{ConnectionId, Filter, TimerId};
 
 /// A connection and its session.
 pub struct Connected {
@@ -15,6 +15,8 @@ pub struct Connected {
     pub active_ns: u64,
     /// The peer will send nothing more, and is owed replies.
     pub input_ended: bool,
+    /// Ends the wait of its last command.
+    pub wait_end: Option<TimerId>,
     /// The worker it is on its way to.
     pub leaving_for: Option<usize>,
 }

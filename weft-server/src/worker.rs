@@ -42,6 +42,12 @@ const NEXT_TURN: TimerToken = TimerToken(1);
 /// The timer of the end of a pause.
 const PAUSE_END: TimerToken = TimerToken(2);
 
+/// Timers of this and higher numbers end the wait of the connection of that number.
+const FIRST_CONNECTION: u64 = 1 << 32;
+
+/// So many times in a turn those are attended whose waits were ended in it, in case that this ends others'.
+const ATTEND_ROUNDS: usize = 16;
+
 /// A pause is looked at again after so long at most, however long it is meant to last.
 const PAUSE_LOOK_NS: u64 = 3_600_000_000_000;
 
@@ -66,6 +72,8 @@ pub struct Worker {
     unfinished: Vec<ConnectionId>,
     /// Sessions with requests that a pause holds.
     held: Vec<ConnectionId>,
+    /// Clients of this worker's own that are to be looked at before the turn ends.
+    own: Vec<Arc<ClientRecord>>,
     /// The timer of the pause's end is set.
     awaits_pause_end: bool,
     /// How many pauses had ended when those who are held were last looked at.
@@ -94,6 +102,7 @@ impl Worker {
             output: Output::new(),
             unfinished: Vec::new(),
             held: Vec::new(),
+            own: Vec::new(),
             awaits_pause_end: false,
             pauses_seen: 0,
             swollen: Vec::new(),
@@ -156,6 +165,7 @@ impl Worker {
                     session,
                     active_ns,
                     input_ended: false,
+                    wait_end: None,
                     leaving_for: None,
                 }));
                 let statistics = self.state.statistics();
@@ -187,11 +197,14 @@ impl Worker {
                 );
                 let record = Arc::clone(session.client().record());
                 let (unfinished, held) = (session.is_unfinished(), session.is_held());
+                let waiting = session.client().is_waiting();
                 self.sessions.insert(connected);
-                // Bytes that arrived while it was on its way may have brought more than one turn's work, or what a
-                // pause holds.
+                // Bytes that arrived while it was on its way may have brought more than one turn's work, what a pause
+                // holds, or what waits.
                 if unfinished {
                     self.put_off(io, id);
+                } else if waiting {
+                    self.let_wait(io, id);
                 } else if held {
                     self.hold(io, id);
                 }
@@ -323,6 +336,10 @@ impl Worker {
                 self.check_output(io, id);
                 self.put_off(io, id);
             }
+            Verdict::Waiting => {
+                self.check_output(io, id);
+                self.let_wait(io, id);
+            }
             Verdict::Close => io.close(id, Close::AfterFlush),
             Verdict::Drop => io.close(id, Close::Now),
         }
@@ -351,6 +368,38 @@ impl Worker {
         }
     }
 
+    /// Keeps a session whose last command waits until that is over.
+    fn let_wait<D: Driver>(&mut self, io: &mut D, id: ConnectionId) {
+        io.pause_receive(id);
+        if let Some(connected) = self.sessions.get_mut(id)
+            && connected.wait_end.is_none()
+            && let Some(deadline_ns) = connected.session.wait_deadline_ns()
+        {
+            connected.wait_end = Some(io.arm_timer(deadline_ns, TimerToken(id.to_bits())));
+        }
+    }
+
+    /// Goes on with a session whose last command waited, if that is over.
+    fn end_wait<D: Driver>(&mut self, io: &mut D, id: ConnectionId) {
+        let Some(connected) = self.sessions.get_mut(id) else {
+            return;
+        };
+        if connected.session.wait_is_over(io.turn_started_ns()) {
+            if let Some(timer) = connected.wait_end.take() {
+                io.cancel_timer(timer);
+            }
+            self.go_on(io, vec![id]);
+        }
+    }
+
+    /// Ends a connection that may have requests left: from now on nothing is taken for it.
+    fn abandon<D: Driver>(&mut self, io: &mut D, id: ConnectionId) {
+        if let Some(connected) = self.sessions.get_mut(id) {
+            connected.session.give_up_waiting();
+        }
+        io.close(id, Close::Now);
+    }
+
     /// Brings the record of clients with much output up to date, now that it has been sent as far as it goes.
     fn note_unsent<D: Driver>(&mut self, io: &D) {
         self.swollen.retain_mut(|(id, turns)| {
@@ -374,7 +423,7 @@ impl Worker {
             return;
         }
         if record.is_doomed() {
-            return io.close(id, Close::Now);
+            return self.abandon(io, id);
         }
         let session = &mut connected.session;
         session.take_pushes(&self.state, &mut self.output);
@@ -383,6 +432,7 @@ impl Worker {
             io.send(id, &mut self.output);
             self.check_output(io, id);
         }
+        self.end_wait(io, id);
     }
 
     /// Goes on with sessions that were put off or held.
@@ -424,10 +474,14 @@ impl Worker {
     }
 
     fn act(&mut self) {
+        let own = self.state.id();
         for action in self.state.actions.drain(..) {
             match action {
                 Action::Shutdown(how) => {
                     let _ = self.shared.main.send(ToMain::Shutdown(how));
+                }
+                Action::Attend(record) if record.worker() == own => {
+                    self.own.push(record);
                 }
                 Action::Attend(record) => {
                     self.shared.crew.worker(record.worker()).attend(record);
@@ -495,7 +549,7 @@ impl<D: Driver> Handler<D> for Worker {
     fn end_of_input(&mut self, io: &mut D, id: ConnectionId) {
         match self.sessions.get_mut(id) {
             // As in Redis, what a pause holds dies with its client.
-            Some(connected) if connected.session.is_held() => io.close(id, Close::Now),
+            Some(connected) if connected.session.is_held() => self.abandon(io, id),
             Some(connected) if connected.session.is_unfinished() => connected.input_ended = true,
             _ => io.close(id, Close::AfterFlush),
         }
@@ -505,7 +559,7 @@ impl<D: Driver> Handler<D> for Worker {
         if let Some(connected) = self.sessions.get_mut(id)
             && connected.session.is_held()
         {
-            io.close(id, Close::Now);
+            self.abandon(io, id);
         }
     }
 
@@ -518,8 +572,12 @@ impl<D: Driver> Handler<D> for Worker {
         }
     }
 
-    fn closed(&mut self, _: &mut D, id: ConnectionId, _: CloseReason) {
-        if let Some(connected) = self.sessions.remove(id) {
+    fn closed(&mut self, io: &mut D, id: ConnectionId, _: CloseReason) {
+        if let Some(mut connected) = self.sessions.remove(id) {
+            if let Some(timer) = connected.wait_end.take() {
+                io.cancel_timer(timer);
+            }
+            connected.session.leave(&self.shared.engine, &self.state);
             if self.shared.log.shows(Level::Verbose) {
                 let line = connected.session.client().line(monotonic_ns());
                 self.shared.log.verbose(format_args!(
@@ -535,14 +593,17 @@ impl<D: Driver> Handler<D> for Worker {
 
     fn released(
         &mut self,
-        _: &mut D,
+        io: &mut D,
         id: ConnectionId,
         socket: OwnedFd,
         filter: Option<Box<dyn Filter>>,
     ) {
-        let Some(connected) = self.sessions.remove(id) else {
+        let Some(mut connected) = self.sessions.remove(id) else {
             return;
         };
+        if let Some(timer) = connected.wait_end.take() {
+            io.cancel_timer(timer);
+        }
         let crew = &self.shared.crew;
         self.state.statistics().connected_clients.add(-1);
         crew.worker(self.state.id()).connection_left();
@@ -568,6 +629,13 @@ impl<D: Driver> Handler<D> for Worker {
             self.awaits_pause_end = false;
             let held = std::mem::take(&mut self.held);
             return self.go_on(io, held);
+        }
+        if token.0 >= FIRST_CONNECTION {
+            let id = ConnectionId::from_bits(token.0);
+            if let Some(connected) = self.sessions.get_mut(id) {
+                connected.wait_end = None;
+            }
+            return self.end_wait(io, id);
         }
         let mut housekeeping = std::mem::take(&mut self.housekeeping);
         housekeeping.tick(self, io);
@@ -611,6 +679,16 @@ impl<D: Driver> Handler<D> for Worker {
     }
 
     fn turn_end(&mut self, io: &mut D) {
+        let mut rounds = 0;
+        while !self.own.is_empty() && rounds < ATTEND_ROUNDS {
+            for record in std::mem::take(&mut self.own) {
+                self.attend(io, &record);
+            }
+            rounds += 1;
+        }
+        for record in self.own.drain(..) {
+            self.shared.crew.worker(self.state.id()).attend(record);
+        }
         self.take_over_settings();
         self.housekeeping.arm(io, self.state.settings());
     }

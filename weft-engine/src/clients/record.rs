@@ -5,11 +5,12 @@
 
 use std::io::Write as _;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, AtomicUsize, Ordering, fence};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, Weak};
 
 use weft_resp::Protocol;
 
 use super::{address, lock};
+use crate::blocking::{Outcome, Wait};
 use crate::client::Origin;
 use crate::command::CommandRow;
 use crate::output_watch::UNCOUNTED_BYTES;
@@ -39,6 +40,8 @@ pub struct ClientRecord {
     figures: Figures,
     texts: Mutex<Texts>,
     pushes: Mutex<Pushes>,
+    /// What its last command waits for.
+    wait: Mutex<Weak<Wait>>,
 }
 
 /// Written by the owner only.
@@ -104,6 +107,10 @@ impl ClientFlags {
     pub const NO_TOUCH: Self = Self(1 << 4);
     /// It wants no replies: CLIENT REPLY OFF.
     pub const MUTE: Self = Self(1 << 5);
+    /// Its last command waits for data.
+    pub const WAITING: Self = Self(1 << 12);
+    /// It does so for a limited time.
+    pub const TIMED: Self = Self(1 << 13);
 
     /// Whether all of `other` are among these.
     #[inline]
@@ -135,6 +142,7 @@ impl ClientRecord {
             figures: Figures::default(),
             texts: Mutex::default(),
             pushes: Mutex::default(),
+            wait: Mutex::default(),
         }
     }
 
@@ -236,7 +244,25 @@ impl ClientRecord {
         lock(&self.texts).library_version = version.into();
     }
 
+    /// Ends what it waits for, as if the time were up or with an error. Its owner has to be told if this is true; false: it did
+    /// not wait.
+    pub(crate) fn unblock(&self, with_error: bool) -> bool {
+        let outcome = if with_error {
+            Outcome::Refused
+        } else {
+            Outcome::Lapsed
+        };
+        let wait = lock(&self.wait).upgrade();
+        let ended = wait.is_some_and(|wait| wait.claim(outcome));
+        fence(Ordering::SeqCst);
+        ended
+    }
+
     // What follows is called by the owner only.
+
+    pub(crate) fn set_wait(&self, wait: Weak<Wait>) {
+        *lock(&self.wait) = wait;
+    }
 
     pub(crate) fn set_state(&self, database: usize, protocol: Protocol, flags: ClientFlags) {
         let protocol = u64::from(protocol == Protocol::Resp3);
@@ -371,7 +397,8 @@ impl ClientRecord {
             }
         };
         show(b'O', flags.contains(ClientFlags::MONITOR));
-        show(b'b', flags.contains(ClientFlags::HELD));
+        let waits = flags.contains(ClientFlags::HELD) || flags.contains(ClientFlags::WAITING);
+        show(b'b', waits);
         show(b'c', flags.contains(ClientFlags::CLOSING));
         show(b'U', self.origin.is_unix());
         show(b'e', flags.contains(ClientFlags::NO_EVICT));

@@ -25,12 +25,14 @@ mod monitor;
 mod object;
 mod options;
 mod ranges;
+mod replicas;
 mod scan;
 mod server;
 mod sets;
 mod slowlog;
 mod sorted_sets;
 mod strings;
+mod timeouts;
 mod values;
 
 use weft_resp::Writer;
@@ -58,12 +60,14 @@ pub const FAMILIES: &[&[CommandRow]] = &[
     sorted_sets::MEMBERS,
     sorted_sets::RANGES,
     sorted_sets::POPS,
+    sorted_sets::BLOCKING,
     sorted_sets::RANDOM,
     sorted_sets::ALGEBRA,
     sorted_sets::SCAN,
     geo::MEMBERS,
     geo::SEARCH,
     lists::ENDS,
+    lists::BLOCKING,
     lists::POSITIONS,
     lists::FIND,
     keys::ROWS,
@@ -75,6 +79,7 @@ pub const FAMILIES: &[&[CommandRow]] = &[
     database::ROWS,
     connection::ROWS,
     client::ROWS,
+    replicas::ROWS,
     monitor::ROWS,
     server::ROWS,
     debug::ROWS,

@@ -5,6 +5,7 @@ use weft_keyspace::Position;
 use weft_resp::{Args, Writer};
 
 use super::unit::Unit;
+use crate::blocking::Wish;
 use crate::client::Client;
 use crate::command::CommandRow;
 use crate::engine::{Engine, WorkerState};
@@ -18,6 +19,18 @@ pub struct Key<'a> {
     pub position: Position,
     /// Which of the unit's latches covers it.
     pub(super) latch: u16,
+}
+
+/// The latch of a key that is not at hand.
+pub(super) const UNLATCHED: u16 = u16::MAX;
+
+impl Key<'_> {
+    /// Whether the key may be touched. All are when a command is called; when one that waited is served, only those that may
+    /// have become what it waited for, and the one it puts data into.
+    #[must_use]
+    pub const fn is_at_hand(&self) -> bool {
+        self.latch != UNLATCHED
+    }
 }
 
 /// Everything a handler may touch: its arguments, the latched keys among them, and the reply.
@@ -39,6 +52,9 @@ pub struct Context<'a, 'k> {
     /// The command being run.
     pub row: &'static CommandRow,
     pub(super) steps: Option<Box<dyn Steps>>,
+    pub(super) wish: Option<Wish>,
+    /// Whether the client may wait; if not, a command that would has come too late for what it wants.
+    pub(super) may_wait: bool,
 }
 
 impl Context<'_, '_> {
@@ -46,6 +62,16 @@ impl Context<'_, '_> {
     #[must_use]
     pub fn reply_is_void(&self) -> bool {
         self.reply.out.len() >= self.client.output_end
+    }
+
+    /// Lets the client wait, instead of replying. The handler has done nothing yet, and will be called again when what it waits
+    /// for is there. Where waiting is not allowed, it is as if the time were up.
+    pub(crate) fn wait(&mut self, wish: Wish) {
+        if self.may_wait {
+            self.wish = Some(wish);
+        } else {
+            wish.denied.write(&mut self.reply);
+        }
     }
 
     /// Leaves the rest of the work to `steps`, which saw the data only through what was captured under the latch.

@@ -4,6 +4,7 @@ use weft_data::collection::CollectionRef;
 use weft_keyspace::{Keyspace, Position};
 
 use super::context::Key;
+use super::serve::{hand_over, has_steps, serve};
 use super::unit::{EventClass, Unit};
 use crate::clock::Clock;
 use crate::engine::{Engine, WorkerState};
@@ -85,6 +86,13 @@ fn expire_database(
             unit.latch_one(shard);
             let (removed, more) = unit.expire_due(REMOVED_PER_LATCH);
             unit.commit(worker);
+            if unit.has_ready() {
+                let served = serve(unit.engine(), worker, unit);
+                if has_steps(&served) {
+                    unit.release();
+                }
+                hand_over(worker, served);
+            }
             *left = left.saturating_sub(removed);
             if *left == 0 {
                 unit.release();

@@ -7,6 +7,7 @@ mod admit;
 mod context;
 mod expiry;
 mod run;
+mod serve;
 mod unit;
 mod walk;
 
@@ -15,4 +16,5 @@ pub use unit::{Change, Edited, EventClass, Unit};
 
 pub(crate) use expiry::{ExpiryCursor, expire_cycle, next_due_ms};
 pub(crate) use run::{Batch, Planned, run};
+pub(crate) use serve::leave_queues;
 pub(crate) use unit::UnitLog;

@@ -9,12 +9,14 @@ use weft_rope::Output;
 
 use super::admit::{Refusal, admit};
 use super::context::{Budget, Context, Key, Progress, Steps};
+use super::serve::{Served, hand_over, has_steps, serve};
 use super::unit::Unit;
 use crate::action::Action;
+use crate::blocking::{Place, Wait, Waiting, Wish};
 use crate::client::Client;
 use crate::clients::{ClientFlags, ClientRecord, monitors};
 use crate::clock::Clock;
-use crate::command::{CommandRow, Flags, Numbered};
+use crate::command::{Categories, CommandRow, Flags, KeyFlags, Numbered};
 use crate::engine::{Engine, WorkerState};
 use crate::error::CommandError;
 use crate::latency::{LatencyEvent, LatencySample};
@@ -30,6 +32,9 @@ const TOGETHER_BYTES_MAX: usize = 4096;
 
 /// Readings are shared only if nobody wants to know of what takes less than this, in nanoseconds.
 const TOGETHER_NOTABLE_NS: u64 = 1_000_000;
+
+/// Each round finds what those newly latched lead to. After so many, the command gets the keyspace alone.
+const REACH_ROUNDS: usize = 4;
 
 /// So much more than usual, in nanoseconds, is not spread over the commands that share a reading.
 const UNUSUAL_NS: u64 = 1_000;
@@ -157,6 +162,8 @@ struct Run<'b, 'k> {
     probe: Option<&'b Probe<'b>>,
     /// A pause holds the request whose turn it was.
     held: bool,
+    /// What the command that has run waits for.
+    wish: Option<Wish>,
     /// The command has run and those who monitor are to know.
     shown: Option<&'static CommandRow>,
     /// For those who monitor.
@@ -191,6 +198,7 @@ pub(crate) fn run<'a, 'k>(
         gate: Some(gate),
         probe,
         held: false,
+        wish: None,
         shown: None,
         lines: Vec::new(),
     };
@@ -216,7 +224,7 @@ pub(crate) fn run<'a, 'k>(
             break;
         }
         served += 1;
-        if run.client.closing() || out.len() >= run.client.output_end {
+        if run.client.is_waiting() || run.client.closing() || out.len() >= run.client.output_end {
             break;
         }
     }
@@ -275,7 +283,14 @@ impl Run<'_, '_> {
             Err(refusal) => return self.refuse(&refusal, out),
         };
         let outcome = self.execute(command.row, planned, args, out);
+        if let Some(wish) = self.wish.take() {
+            self.park(command, args, wish);
+        }
         self.unit.commit(self.worker);
+        let mut served = Vec::new();
+        if self.unit.has_ready() {
+            served = serve(self.engine, self.worker, &mut self.unit);
+        }
         if self.gate.is_none() {
             self.unit.release();
             self.gate = Some(self.engine.keyspace.gate(self.worker.id()).enter());
@@ -295,10 +310,17 @@ impl Run<'_, '_> {
                 self.reply_error(&error, out);
             }
         }
+        if !served.is_empty() {
+            self.hand_over(served);
+        }
         if self.held {
             return;
         }
-        self.account(command, args, planned.next_is_alike);
+        if self.client.is_waiting() {
+            self.note_waiting();
+        } else {
+            self.account(command, args, planned.next_is_alike);
+        }
         if let Some(row) = self.shown.take() {
             self.note_for_monitors(row, args, out);
         }
@@ -439,6 +461,9 @@ impl Run<'_, '_> {
             }
         };
         self.latch(row, keys);
+        if row.flags.contains(Flags::WRITE) && self.unit.has_waiters() {
+            self.latch_for_waiters(row, args, keys);
+        }
         if self.gate.is_none() && self.engine.clients.may_be_paused() && self.has_to_wait(row) {
             // The pause began while it waited for the keyspace.
             return Ok(None);
@@ -453,14 +478,106 @@ impl Run<'_, '_> {
             engine: self.engine,
             row,
             steps: None,
+            wish: None,
+            may_wait: true,
         };
         let result = (row.handler)(&mut context);
         let steps = context.steps;
+        self.wish = context.wish;
         self.client.record().count_command();
         if self.engine.clients.is_monitored() && monitors::is_shown(row) {
             self.shown = Some(row);
         }
         result.map(|()| steps)
+    }
+
+    /// Lets the client wait: in the queues of all keys it named, whose latches are still held.
+    #[cold]
+    fn park(&mut self, command: Numbered, args: Args<'_>, mut wish: Wish) {
+        let found = command.row.keys_of(args).unwrap_or_default();
+        let named = |at: usize| {
+            let argument = found.get(at)?.argument;
+            let name = args.get(argument)?;
+            Some((argument, name, self.engine.keyspace.position(name)))
+        };
+        let awaits = wish.awaits.take();
+        let feeds = wish.feeds.and_then(named);
+        let feeds = feeds.map(|(argument, _, position)| (argument, position));
+        let wait = Arc::new(Wait::new(self.client, command, args, wish, feeds));
+        let mut places: SmallVec<[Place; 1]> = SmallVec::new();
+        if let Some((kind, among)) = awaits {
+            for (argument, name, position) in among.filter_map(named) {
+                let known = |place: &Place| args.get(place.argument) == Some(name);
+                let key = self.unit.latched_key(position, name);
+                if let Some(key) = key.filter(|_| !places.iter().any(known)) {
+                    let ticket = self.unit.enqueue(key, kind, Arc::clone(&wait) as _);
+                    places.push(Place {
+                        kind,
+                        argument,
+                        position,
+                        ticket,
+                    });
+                }
+            }
+        }
+        self.client.begin_waiting(Waiting {
+            wait,
+            places,
+            muted: self.client.replies.drop_this(),
+            took_ns: 0,
+        });
+    }
+
+    /// Keeps for its end how long a command has run that waits now.
+    fn note_waiting(&mut self) {
+        self.count_left();
+        let now_ns = self.clock.instant_ns();
+        let took_ns = now_ns.saturating_sub(std::mem::replace(&mut self.began_ns, now_ns));
+        self.client.note_waiting(took_ns);
+    }
+
+    /// Lets those know who were served while the command ran.
+    #[cold]
+    fn hand_over(&mut self, served: Vec<Served>) {
+        if has_steps(&served) {
+            self.unit.release();
+        }
+        hand_over(self.worker, served);
+    }
+
+    /// Takes further latches, before anything is written: of keys that those who wait for the command's keys write to when they
+    /// are served.
+    #[cold]
+    fn latch_for_waiters(&mut self, row: &CommandRow, args: Args<'_>, keys: &mut [Key<'_>]) {
+        let found = row.keys_of(args).unwrap_or_default();
+        for _ in 0..REACH_ROUNDS {
+            let fed = keys.iter().enumerate().map(|(at, key)| {
+                let flags = found.get(at).map(|found| found.flags);
+                let elements = elements_max(row, flags, args.len(), keys.len());
+                (key.position, key.name.into(), elements)
+            });
+            let mut missing = self.unit.unlatched_reach(fed);
+            if missing.is_empty() {
+                return;
+            }
+            missing.extend(self.unit.latched_shards());
+            missing.sort_unstable();
+            missing.dedup();
+            self.unit.latch_many(&missing);
+            self.number_latches(keys);
+        }
+        self.unit.release();
+        self.gate = None;
+        self.unit.latch_everything(self.worker.id());
+        self.number_latches(keys);
+    }
+
+    fn number_latches(&self, keys: &mut [Key<'_>]) {
+        for key in keys {
+            if let Some(latched) = self.unit.latched_key(key.position, key.name) {
+                key.latch = latched.latch;
+            }
+        }
     }
 
     /// Lets those who monitor know of a command that has run. The client itself, if it is one of them, sees it behind the
@@ -531,6 +648,25 @@ impl Run<'_, '_> {
                 self.unit.latch_many(&shards);
             }
         }
+    }
+}
+
+/// How many elements a key may get from a command; the greatest number for a whole value, which may come into any database.
+fn elements_max(row: &CommandRow, flags: Option<KeyFlags>, arguments: usize, keys: usize) -> usize {
+    let Some(flags) = flags else {
+        return usize::MAX;
+    };
+    if flags.contains(KeyFlags::RO) {
+        0
+    } else if row.categories.contains(Categories::KEYSPACE) || flags.contains(KeyFlags::OW) {
+        usize::MAX
+    } else if !flags.contains(KeyFlags::INSERT) {
+        0
+    } else if keys > 1 {
+        // One is moved from another key.
+        1
+    } else {
+        arguments.saturating_sub(2)
     }
 }
 

@@ -5,6 +5,8 @@
 //! Time stands still within a unit: it is read when first asked for. A key whose time has come is missing for every
 //! handler from then on; it is removed before the key is written, and at the latest by `commit`.
 
+mod waiting;
+
 use std::cell::{Cell, RefCell};
 
 use smallvec::SmallVec;
@@ -21,6 +23,7 @@ use crate::clock::Clock;
 use crate::engine::{Engine, Listeners, WorkerState};
 use crate::error::CommandError;
 use crate::journal::{Effect, EffectArgument};
+pub(super) use waiting::Ready;
 
 /// What kind of change an event tells of: the classes of `notify-keyspace-events`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -75,6 +78,8 @@ type Overdue = SmallVec<[(usize, Position, Box<[u8]>); 1]>;
 pub(crate) struct UnitLog {
     effects: Vec<Effect>,
     changes: Vec<Change>,
+    /// Keys that were touched while somebody waited for them.
+    ready: Vec<Ready>,
     /// Keys that were read after their time had come.
     overdue: RefCell<Overdue>,
     dropped: Vec<Dropped>,
@@ -112,6 +117,8 @@ pub struct Unit<'k> {
     engine: &'k Engine,
     clock: &'k dyn Clock,
     access: Access<'k>,
+    /// The keyspace is this unit's alone although it has latches one by one.
+    alone: Option<Exclusive<'k>>,
     database: usize,
     now: Cell<Option<u64>>,
     /// The second that uses of keys are noted with: read once a batch, which is exact enough.
@@ -131,6 +138,7 @@ impl<'k> Unit<'k> {
             engine,
             clock,
             access: Access::None,
+            alone: None,
             database: 0,
             now: Cell::new(None),
             used_at_s: Cell::new(None),
@@ -193,6 +201,7 @@ impl<'k> Unit<'k> {
     /// Lets go of all latches.
     pub(super) fn release(&mut self) {
         self.access = Access::None;
+        self.alone = None;
     }
 
     /// Lets out what the unit has done: the journal first, then those who listen to changes.
@@ -611,6 +620,7 @@ impl<'k> Unit<'k> {
                 }
             }
         }
+        self.note_all_ready(|concerned| databases.contains(&concerned));
         removed
     }
 
@@ -621,6 +631,7 @@ impl<'k> Unit<'k> {
         };
         all.shards()
             .for_each(|mut shard| shard.swap_tables(one, other));
+        self.note_all_ready(|concerned| concerned == one || concerned == other);
     }
 
     /// The one call that every change to a key ends in: what watches, notifies and tracks hangs on it.
@@ -637,6 +648,9 @@ impl<'k> Unit<'k> {
     }
 
     fn tell(&mut self, key: Key<'_>, class: EventClass, event: &'static str) {
+        if self.may_be_awaited(key) {
+            self.note_ready(key.name);
+        }
         if self.listeners.contains(Listeners::CHANGES) {
             self.log.changes.push(Change {
                 database: self.database as u32,

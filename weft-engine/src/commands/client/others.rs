@@ -226,18 +226,22 @@ pub(super) fn kill(cx: &mut Context<'_, '_>) -> Result<(), CommandError> {
     Ok(())
 }
 
-/// No command blocks yet, and who is paused cannot be unblocked.
+/// Who is only paused cannot be unblocked.
 pub(super) fn unblock(cx: &mut Context<'_, '_>) -> Result<(), CommandError> {
-    match cx.args.get(3) {
+    let with_error = match cx.args.get(3) {
         _ if cx.args.len() > 4 => return Err(too_many(&cx.args[1])),
         Some(reason) if !is(reason, "TIMEOUT") && !is(reason, "ERROR") => {
             return Err(CommandError::Text(
                 "ERR CLIENT UNBLOCK reason should be TIMEOUT or ERROR",
             ));
         }
-        _ => {}
-    }
-    integer(&cx.args[2])?;
-    cx.reply.integer(0);
+        reason => reason.is_some_and(|reason| is(reason, "ERROR")),
+    };
+    let id = u64::try_from(integer(&cx.args[2])?).unwrap_or_default();
+    let found = cx.engine.clients.find(id);
+    let unblocked = found.filter(|record| record.unblock(with_error));
+    cx.reply.integer(i64::from(unblocked.is_some()));
+    let attend = unblocked.map(Action::Attend);
+    cx.worker.actions.extend(attend);
     Ok(())
 }

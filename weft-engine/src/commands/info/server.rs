@@ -3,6 +3,7 @@
 use std::sync::atomic::Ordering;
 
 use super::{Facts, Lines, positive};
+use crate::blocking::AwaitedKeys;
 use crate::config::ParameterId;
 use crate::identity::{REDIS_VERSION, WEFT_VERSION};
 use crate::statistics::{Account, Counter, Totals};
@@ -89,17 +90,17 @@ pub(super) fn clients(facts: &Facts<'_, '_, '_>, lines: &mut Lines) {
     lines.field("client_recent_max_output_buffer", clients.output_buffer_max);
     lines.field("blocked_clients", clients.blocked);
     lines.fields(
-        &[
-            "tracking_clients",
-            "pubsub_clients",
-            "watching_clients",
-            "clients_in_timeout_table",
-            "total_watched_keys",
-            "total_blocking_keys",
-            "total_blocking_keys_on_nokey",
-        ],
+        &["tracking_clients", "pubsub_clients", "watching_clients"],
         0,
     );
+    lines.field("clients_in_timeout_table", clients.timed);
+    lines.field("total_watched_keys", 0);
+    let awaited = match clients.blocked {
+        0 => AwaitedKeys::default(),
+        _ => AwaitedKeys::of(facts.cx.engine),
+    };
+    lines.field("total_blocking_keys", awaited.keys);
+    lines.field("total_blocking_keys_on_nokey", awaited.heeding_absence);
 }
 
 pub(super) fn persistence(facts: &Facts<'_, '_, '_>, lines: &mut Lines) {

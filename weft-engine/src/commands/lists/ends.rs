@@ -2,6 +2,7 @@
 
 use weft_data::list::{Element, End, ListMut};
 use weft_data::number::format_i64;
+use weft_resp::Args;
 
 use super::super::options::{integer, is};
 use super::super::values::{Captured, effect_arguments};
@@ -94,7 +95,7 @@ pub(super) const ROWS: &[CommandRow] = &[
                 first: 1,
                 step: 1,
             },
-            flags: KeyFlags::RW.with(KeyFlags::ACCESS).with(KeyFlags::DELETE),
+            flags: POPPED,
             notes: "",
         }],
         since: "7.0.0",
@@ -124,13 +125,13 @@ const PUSH: CommandRow = CommandRow {
     ..LIST
 };
 
+/// What is done with a key that elements are taken from.
+pub(super) const POPPED: KeyFlags = KeyFlags::RW.with(KeyFlags::ACCESS).with(KeyFlags::DELETE);
+
 const POP: CommandRow = CommandRow {
     arity: -2,
     flags: Flags::WRITE.with(Flags::FAST),
-    keys: &[KeySpec::one(
-        1,
-        KeyFlags::RW.with(KeyFlags::ACCESS).with(KeyFlags::DELETE),
-    )],
+    keys: &[KeySpec::one(1, POPPED)],
     complexity: "O(N) in the number of elements taken",
     history: &[("6.2.0", "Takes a number of elements.")],
     arguments: &[
@@ -140,13 +141,10 @@ const POP: CommandRow = CommandRow {
     ..LIST
 };
 
-const MOVE: CommandRow = CommandRow {
+pub(super) const MOVE: CommandRow = CommandRow {
     flags: Flags::WRITE.with(Flags::DENY_OOM),
     keys: &[
-        KeySpec::one(
-            1,
-            KeyFlags::RW.with(KeyFlags::ACCESS).with(KeyFlags::DELETE),
-        ),
+        KeySpec::one(1, POPPED),
         KeySpec::one(2, KeyFlags::RW.with(KeyFlags::INSERT)),
     ],
     complexity: "O(1)",
@@ -160,7 +158,7 @@ const fn push_event(end: End) -> &'static str {
     }
 }
 
-const fn pop_event(end: End) -> &'static str {
+pub(super) const fn pop_event(end: End) -> &'static str {
     match end {
         End::Left => "lpop",
         End::Right => "rpop",
@@ -285,20 +283,34 @@ fn pop_many(
 }
 
 fn lmove(cx: &mut Context<'_, '_>) -> Result<(), CommandError> {
-    let (from, to) = (end(&cx.args[3])?, end(&cx.args[4])?);
-    move_element(cx, from, to)
+    let args = cx.args;
+    let (from, to) = (end(&args[3])?, end(&args[4])?);
+    if !move_element(cx, from, to, b"LMOVE", &[&args[3], &args[4]])? {
+        cx.reply.null();
+    }
+    Ok(())
 }
 
 fn rpoplpush(cx: &mut Context<'_, '_>) -> Result<(), CommandError> {
-    move_element(cx, End::Right, End::Left)
+    if !move_element(cx, End::Right, End::Left, b"RPOPLPUSH", &[])? {
+        cx.reply.null();
+    }
+    Ok(())
 }
 
-fn move_element(cx: &mut Context<'_, '_>, from: End, to: End) -> Result<(), CommandError> {
-    let ([source, destination], args) = ([cx.keys[0], cx.keys[1]], cx.args);
+/// Moves an element from the first key to the second and replies with it; false if there is none. As an effect it is this command
+/// on both keys, with these words behind them.
+pub(super) fn move_element(
+    cx: &mut Context<'_, '_>,
+    from: End,
+    to: End,
+    command: &[u8],
+    words: &[&[u8]],
+) -> Result<bool, CommandError> {
+    let [source, destination] = [cx.keys[0], cx.keys[1]];
     let list = peek(cx, source)?;
     let Some(moved) = list.and_then(|list| list.end(from)).map(captured) else {
-        cx.reply.null();
-        return Ok(());
+        return Ok(false);
     };
     let moved_element = || [moved.as_element()].into_iter();
     let mut emptied = false;
@@ -313,53 +325,80 @@ fn move_element(cx: &mut Context<'_, '_>, from: End, to: End) -> Result<(), Comm
     }
     changed(cx, destination, push_event(to), 1, false);
     changed(cx, source, pop_event(from), 0, emptied);
-    cx.unit.effect_with(|| effect_arguments(args));
+    cx.unit.effect_with(|| {
+        let keys = [command, source.name, destination.name];
+        let arguments = keys.iter().chain(words);
+        arguments.map(|argument| (*argument).into()).collect()
+    });
     reply_element(&mut cx.reply, moved.as_element());
-    Ok(())
+    Ok(true)
 }
 
 fn lmpop(cx: &mut Context<'_, '_>) -> Result<(), CommandError> {
-    const NO_KEYS: CommandError = CommandError::Text("ERR numkeys should be greater than 0");
-    const NO_COUNT: CommandError = CommandError::Text("ERR count should be greater than 0");
-    let args = cx.args;
-    let positive = |text: &[u8], error| match integer(text) {
-        Ok(number) if number > 0 => Ok(usize::try_from(number).unwrap_or(usize::MAX)),
-        _ => Err(error),
-    };
-    let at = positive(&args[1], NO_KEYS)?.saturating_add(2);
-    let from = end(args.get(at).ok_or(CommandError::Syntax)?)?;
-    let mut count = None;
-    let mut at = at + 1;
-    while let Some(word) = args.get(at) {
-        match args.get(at + 1) {
-            Some(number) if is(word, "COUNT") && count.is_none() => {
-                count = Some(positive(number, NO_COUNT)?);
-            }
-            _ => return Err(CommandError::Syntax),
-        }
-        at += 2;
+    if !MultiplePop::parse(cx.args)?.pop(cx)? {
+        cx.reply.null_array();
     }
-    for key in cx.keys {
-        let Some(list) = peek(cx, *key)? else {
-            continue;
-        };
-        let count = count.unwrap_or(1).min(list.len());
-        cx.reply.array(2);
-        cx.reply.bulk(key.name);
-        pop_many(cx, *key, from, count)?;
-        cx.unit.effect_with(|| {
-            let command: &[u8] = match from {
-                End::Left => b"LPOP",
-                End::Right => b"RPOP",
-            };
-            let count = format_i64(count as i64);
-            let count: &[u8] = count.as_bytes();
-            [command, key.name, count].map(EffectArgument::from).into()
-        });
-        return Ok(());
-    }
-    cx.reply.null_array();
     Ok(())
+}
+
+/// What LMPOP and BLMPOP take out of the first list that is there.
+pub(super) struct MultiplePop {
+    from: End,
+    count: usize,
+}
+
+impl MultiplePop {
+    /// From the arguments, of which the second is the number of keys.
+    pub(super) fn parse(args: Args<'_>) -> Result<Self, CommandError> {
+        const NO_KEYS: CommandError = CommandError::Text("ERR numkeys should be greater than 0");
+        const NO_COUNT: CommandError = CommandError::Text("ERR count should be greater than 0");
+        let positive = |text: &[u8], error| match integer(text) {
+            Ok(number) if number > 0 => Ok(usize::try_from(number).unwrap_or(usize::MAX)),
+            _ => Err(error),
+        };
+        let at = positive(&args[1], NO_KEYS)?.saturating_add(2);
+        let from = end(args.get(at).ok_or(CommandError::Syntax)?)?;
+        let mut count = None;
+        let mut at = at + 1;
+        while let Some(word) = args.get(at) {
+            match args.get(at + 1) {
+                Some(number) if is(word, "COUNT") && count.is_none() => {
+                    count = Some(positive(number, NO_COUNT)?);
+                }
+                _ => return Err(CommandError::Syntax),
+            }
+            at += 2;
+        }
+        Ok(Self {
+            from,
+            count: count.unwrap_or(1),
+        })
+    }
+
+    /// Replies with the key and its elements; false if there are none.
+    pub(super) fn pop(&self, cx: &mut Context<'_, '_>) -> Result<bool, CommandError> {
+        let from = self.from;
+        for key in cx.keys.iter().filter(|key| key.is_at_hand()) {
+            let Some(list) = peek(cx, *key)? else {
+                continue;
+            };
+            let count = self.count.min(list.len());
+            cx.reply.array(2);
+            cx.reply.bulk(key.name);
+            pop_many(cx, *key, from, count)?;
+            cx.unit.effect_with(|| {
+                let command: &[u8] = match from {
+                    End::Left => b"LPOP",
+                    End::Right => b"RPOP",
+                };
+                let count = format_i64(count as i64);
+                let count: &[u8] = count.as_bytes();
+                [command, key.name, count].map(EffectArgument::from).into()
+            });
+            return Ok(true);
+        }
+        Ok(false)
+    }
 }
 
 impl Captured {

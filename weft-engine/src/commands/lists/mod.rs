@@ -3,6 +3,7 @@
 //! Owns what these have in common: reaching a list, elements from arguments and to replies, and replies with many elements.
 //! How elements are kept, and what lists are called, is `weft_data::list`'s.
 
+mod blocking;
 mod ends;
 mod find;
 mod positions;
@@ -19,6 +20,8 @@ use crate::error::CommandError;
 
 /// The rows about the ends of lists.
 pub(super) const ENDS: &[CommandRow] = ends::ROWS;
+/// The rows of those that wait.
+pub(super) const BLOCKING: &[CommandRow] = blocking::ROWS;
 /// The rows about positions.
 pub(super) const POSITIONS: &[CommandRow] = positions::ROWS;
 /// The rows about finding elements.

@@ -4,6 +4,7 @@
 //! reply of a range that is large. What is large is captured under the latch and read afterwards.
 
 mod algebra;
+mod blocking;
 mod bounds;
 mod members;
 mod pops;
@@ -25,6 +26,7 @@ use crate::journal::EffectArgument;
 pub(super) const MEMBERS: &[CommandRow] = members::ROWS;
 pub(super) const RANGES: &[CommandRow] = ranges::ROWS;
 pub(super) const POPS: &[CommandRow] = pops::ROWS;
+pub(super) const BLOCKING: &[CommandRow] = blocking::ROWS;
 pub(super) const RANDOM: &[CommandRow] = random::ROWS;
 pub(super) const ALGEBRA: &[CommandRow] = algebra::ROWS;
 pub(super) const SCAN: &[CommandRow] = scan::ROWS;

@@ -5,6 +5,7 @@ use std::ops::Range;
 use weft_data::collection::Kind;
 use weft_data::number::{format_u64, parse_i64};
 use weft_data::sorted_set::SortedSetRef;
+use weft_resp::Args;
 
 use super::super::options::is;
 use super::{AT_ONCE_MAX, Listing, Snapshot, reply_header, reply_item};
@@ -57,7 +58,8 @@ pub(super) const ROWS: &[CommandRow] = &[
     },
 ];
 
-const TAKEN: KeyFlags = KeyFlags::RW.with(KeyFlags::ACCESS).with(KeyFlags::DELETE);
+/// What is done with a key that members are taken from.
+pub(super) const TAKEN: KeyFlags = KeyFlags::RW.with(KeyFlags::ACCESS).with(KeyFlags::DELETE);
 
 const POP: CommandRow = CommandRow {
     arity: -2,
@@ -76,7 +78,7 @@ const POP: CommandRow = CommandRow {
 
 /// An end of a sorted set.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum End {
+pub(super) enum End {
     Lowest,
     Highest,
 }
@@ -131,17 +133,19 @@ fn pop(cx: &mut Context<'_, '_>, end: End) -> Result<(), CommandError> {
         cx.reply.array(0);
         return Ok(());
     };
-    take(cx, key, len, end, given.unwrap_or(1), pairs)
+    let count = given.unwrap_or(1);
+    reply_header(&mut cx.reply, count.min(len), true, pairs);
+    take(cx, key, len, end, count, pairs)
 }
 
 /// How many members the sorted set has that will be changed, if it is there.
-fn peek_len(cx: &Context<'_, '_>, key: Key<'_>) -> Result<Option<u64>, CommandError> {
+pub(super) fn peek_len(cx: &Context<'_, '_>, key: Key<'_>) -> Result<Option<u64>, CommandError> {
     let found = cx.unit.peek_collection(key, Kind::SortedSet)?;
     Ok(found.map(|set| SortedSetRef::from(set).len()))
 }
 
-/// Takes members out of a sorted set of `len` and replies them.
-fn take(
+/// Takes members out of a sorted set of `len` and replies them, without a header.
+pub(super) fn take(
     cx: &mut Context<'_, '_>,
     key: Key<'_>,
     len: u64,
@@ -152,7 +156,6 @@ fn take(
     let ranks = end.ranks(len, count);
     let count = ranks.end - ranks.start;
     let backwards = end == End::Highest;
-    reply_header(&mut cx.reply, count, true, pairs);
     if count == 0 {
         return Ok(());
     }
@@ -186,39 +189,60 @@ fn take(
 }
 
 fn zmpop(cx: &mut Context<'_, '_>) -> Result<(), CommandError> {
-    let positive = |text: &[u8], refused| {
-        let number = parse_i64(text).filter(|number| *number > 0);
-        let number = number.and_then(|number| u64::try_from(number).ok());
-        number.ok_or(CommandError::Text(refused))
-    };
-    let args = cx.args;
-    let keys = positive(&args[1], "ERR numkeys should be greater than 0")?;
-    let at = usize::try_from(keys)
-        .unwrap_or(usize::MAX)
-        .saturating_add(2);
-    let end = match args.get(at) {
-        Some(word) if is(word, "MIN") => End::Lowest,
-        Some(word) if is(word, "MAX") => End::Highest,
-        _ => return Err(CommandError::Syntax),
-    };
-    let count = match (args.get(at + 1), args.get(at + 2), args.get(at + 3)) {
-        (None, ..) => 1,
-        (Some(word), Some(count), more) if is(word, "COUNT") => {
-            let count = positive(count, "ERR count should be greater than 0")?;
-            if more.is_some() {
-                return Err(CommandError::Syntax);
-            }
-            count
-        }
-        _ => return Err(CommandError::Syntax),
-    };
-    for key in cx.keys {
-        if let Some(len) = peek_len(cx, *key)? {
-            cx.reply.array(2);
-            cx.reply.bulk(key.name);
-            return take(cx, *key, len, end, count, true);
-        }
+    if !MultiplePop::parse(cx.args)?.pop(cx)? {
+        cx.reply.null_array();
     }
-    cx.reply.null_array();
     Ok(())
+}
+
+/// What ZMPOP and BZMPOP take out of the first sorted set that is there.
+pub(super) struct MultiplePop {
+    end: End,
+    count: u64,
+}
+
+impl MultiplePop {
+    /// From the arguments, of which the second is the number of keys.
+    pub(super) fn parse(args: Args<'_>) -> Result<Self, CommandError> {
+        let positive = |text: &[u8], refused| {
+            let number = parse_i64(text).filter(|number| *number > 0);
+            let number = number.and_then(|number| u64::try_from(number).ok());
+            number.ok_or(CommandError::Text(refused))
+        };
+        let keys = positive(&args[1], "ERR numkeys should be greater than 0")?;
+        let at = usize::try_from(keys)
+            .unwrap_or(usize::MAX)
+            .saturating_add(2);
+        let end = match args.get(at) {
+            Some(word) if is(word, "MIN") => End::Lowest,
+            Some(word) if is(word, "MAX") => End::Highest,
+            _ => return Err(CommandError::Syntax),
+        };
+        let count = match (args.get(at + 1), args.get(at + 2), args.get(at + 3)) {
+            (None, ..) => 1,
+            (Some(word), Some(count), more) if is(word, "COUNT") => {
+                let count = positive(count, "ERR count should be greater than 0")?;
+                if more.is_some() {
+                    return Err(CommandError::Syntax);
+                }
+                count
+            }
+            _ => return Err(CommandError::Syntax),
+        };
+        Ok(Self { end, count })
+    }
+
+    /// Replies with the key and its members; false if there are none.
+    pub(super) fn pop(&self, cx: &mut Context<'_, '_>) -> Result<bool, CommandError> {
+        for key in cx.keys.iter().filter(|key| key.is_at_hand()) {
+            if let Some(len) = peek_len(cx, *key)? {
+                cx.reply.array(2);
+                cx.reply.bulk(key.name);
+                reply_header(&mut cx.reply, self.count.min(len), true, true);
+                take(cx, *key, len, self.end, self.count, true)?;
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
 }
