@@ -52,6 +52,10 @@ pub fn compare(
             let [reference, _] = servers;
             return any_order_if_hashtable(request, [left, right], width, reference);
         }
+        Rule::LengthIfTable => {
+            let [reference, _] = servers;
+            return length_if_table(request, [left, right], reference);
+        }
         Rule::Scan => return scan(request, [left, right], servers),
         Rule::SomeKey => return some_key([left, right], servers),
     })
@@ -112,6 +116,26 @@ fn any_order_if_hashtable(
         encoding.text() == Some(b"hashtable"),
         "the orders differ",
     ))
+}
+
+fn length_if_table(
+    request: &[Vec<u8>],
+    [left, right]: [&Wire; 2],
+    reference: &mut dyn DoorSession,
+) -> Result<Result<(), String>, KitError> {
+    if left == right {
+        return Ok(Ok(()));
+    }
+    let (Wire::Sequence(one, left), Wire::Sequence(other, right)) = (left, right) else {
+        return Ok(Err("replies differ".to_owned()));
+    };
+    if one != other || left.len() != right.len() {
+        return Ok(Err("the lengths differ".to_owned()));
+    }
+    let key = request.get(1).map(Vec::as_slice).unwrap_or_default();
+    let encoding = reference.ask(&[&b"OBJECT"[..], b"ENCODING", key])?;
+    let table = matches!(encoding.text(), Some(b"hashtable" | b"skiplist"));
+    Ok(same(table, "the orders differ"))
 }
 
 fn sorted(elements: &[Wire], width: usize) -> Vec<Vec<u8>> {

@@ -36,7 +36,7 @@ const REDUCTION_SECONDS_MAX: u64 = 10;
 /// What is to be run.
 #[derive(Clone, Debug)]
 pub struct Plan {
-    /// The family whose commands are tried.
+    /// The family whose commands are tried, or one command and those whose names continue its own.
     pub family: String,
     /// Requests.
     pub count: usize,
@@ -137,15 +137,16 @@ pub fn run(
             .cloned()
             .collect()
     };
-    let main = rows
-        .get(&plan.family)
-        .map(|rows| generated(rows))
-        .unwrap_or_default();
-    let others = rows
-        .iter()
-        .filter(|(family, _)| **family != plan.family)
-        .flat_map(|(_, rows)| generated(rows))
-        .collect();
+    let family = rows.contains_key(&plan.family);
+    let is_main = |row: &CommandRow| {
+        if family {
+            row.family == plan.family
+        } else {
+            row.name().starts_with(&plan.family)
+        }
+    };
+    let all = rows.values().flat_map(|rows| generated(rows));
+    let (main, others): (Vec<_>, Vec<_>) = all.partition(is_main);
     let mut outcome = Outcome::default();
     if main.is_empty() {
         return Ok(outcome);

@@ -238,6 +238,11 @@ const ODD_LENGTHS: &[&str] = &["", "-1", "-0", "nan", "inf", "-inf", "abc", "1e3
 const PATTERNS: &[&str] = &[
     "*", "k*", "k?", "k[1-3]", "k[^1]", "\\k1", "", "**", "?", "[", "nokey", "K1", "*1",
 ];
+/// Patterns of SORT: names of keys with a place for an element.
+const SORT_PATTERNS: &[&str] = &[
+    "nosort", "k*", "*", "k*->f1", "k1->*", "nokey*", "k*->", "*->f2", "w*", "k?*", "**",
+];
+const ODD_SORT_PATTERNS: &[&str] = &["", "k1", "->f", "*->", "\\*", "#*"];
 const ODD_WORDS: &[&[u8]] = &[
     b"", b"foo", b"\x00", b"NX", b"XX", b"EX", b"PX", b"GET", b"KEEPTTL", b"COUNT", b"*", b"-1",
     b"\r\n", b"'", b"\"",
@@ -379,7 +384,11 @@ impl Generator {
         if row.name().starts_with("command|getkeys") && !self.one_in(10) {
             // Its arguments are another command, which may be of any family.
             request.truncate(row.words.len());
+            // Of several STORE options the reference names others than it uses.
+            let stores =
+                |row: &CommandRow| row.name() == "sort" || row.name().contains("georadius");
             let inner = self.row();
+            let inner = if stores(&inner) { row.clone() } else { inner };
             request.extend(inner.words.iter().map(|word| word.clone().into_bytes()));
             self.arguments(&inner.arguments, &mut request, true);
         }
@@ -400,6 +409,9 @@ impl Generator {
         }
         if row.name() == "lset" {
             keep_index_short(&mut request);
+        }
+        if row.name().starts_with("sort") {
+            keep_order_defined(&mut request);
         }
         if self.one_in(12) {
             let index = if self.one_in(2) {
@@ -579,6 +591,12 @@ impl Generator {
                     .into_bytes()
             }
             ArgumentKind::Double => self.pick_text(DOUBLES, ODD_DOUBLES),
+            ArgumentKind::Pattern if argument.name == "get-pattern" && self.one_in(3) => {
+                b"#".to_vec()
+            }
+            ArgumentKind::Pattern if argument.name.ends_with("-pattern") => {
+                self.pick_text(SORT_PATTERNS, ODD_SORT_PATTERNS)
+            }
             ArgumentKind::Pattern => self.pick_text(PATTERNS, &["\\", "[a", "k[1-"]),
             _ => self.string(&argument.name),
         }
@@ -784,6 +802,14 @@ fn keep_index_short(request: &mut [Vec<u8>]) {
             .is_ok_and(|number| i32::try_from(number).is_err())
     {
         *index = b"1000".to_vec();
+    }
+}
+
+/// Texts that BY leads to may be equal or missing, and what a table holds has no order then, which STORE would keep.
+fn keep_order_defined(request: &mut Vec<Vec<u8>>) {
+    let is = |argument: &[u8], word: &[u8]| argument.eq_ignore_ascii_case(word);
+    if request.iter().any(|argument| is(argument, b"by")) {
+        request.retain(|argument| !is(argument, b"alpha"));
     }
 }
 

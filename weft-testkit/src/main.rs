@@ -45,7 +45,7 @@ weft-testkit COMMAND [OPTIONS]
 
   oracles                 fetch the oracles and tell where they are
   differential            random requests to the reference and to the server under test
-      --family NAME         only this family (may be repeated); default: all that the server has
+      --family NAME         only this family, or the commands that begin so (may be repeated); default: all families that the server has
       --count N             requests per family (10000)
       --seed N              what everything random comes from (1)
       --delivery NAME       single, pipeline, split or bytes (may be repeated); default: all in turn

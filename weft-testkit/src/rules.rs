@@ -19,6 +19,9 @@ pub enum Rule {
     /// Groups of so many elements in the reference's order, except that they may come in any where the reference calls the
     /// value of the key, which is the first argument, `hashtable`: other forms have an order that clients see.
     AnyOrderIfHashtable(usize),
+    /// Byte for byte, but where the reference keeps the value of the key, which is the first argument, in a table, only as many
+    /// elements: what is equal in the order that is asked for comes in no order then, and a part of that may be other elements.
+    LengthIfTable,
     /// A cursor and a batch: the whole iteration is driven to its end on both, and what it yields is compared as a
     /// set. Cursors are each server's own.
     Scan,
@@ -54,6 +57,8 @@ const RULES: &[(&str, Rule)] = &[
     ("hkeys", Rule::AnyOrderIfHashtable(1)),
     ("hvals", Rule::AnyOrderIfHashtable(1)),
     ("hgetall", Rule::AnyOrderIfHashtable(2)),
+    ("sort", Rule::LengthIfTable),
+    ("sort_ro", Rule::LengthIfTable),
     ("config|get", Rule::PairsInAnyOrder),
     ("scan", Rule::Scan),
     ("sscan", Rule::Scan),
@@ -81,7 +86,7 @@ pub fn rule(name: &str) -> Rule {
 pub fn asks(rule: Rule) -> bool {
     matches!(
         rule,
-        Rule::Scan | Rule::SomeKey | Rule::AnyOrderIfHashtable(_)
+        Rule::Scan | Rule::SomeKey | Rule::AnyOrderIfHashtable(_) | Rule::LengthIfTable
     )
 }
 

@@ -8,6 +8,8 @@ use crate::number::parse_i64;
 
 /// Bytes of a listpack without elements.
 const EMPTY_BYTES: u64 = 7;
+/// What Redis allows for the head of an element that is added to a quicklist.
+const GATHERED_BYTES: u64 = 8;
 /// The size that is too much whatever `list-max-listpack-size` says of the number of elements.
 const BYTES_MAX: u64 = 8192;
 
@@ -33,6 +35,16 @@ impl NodeLimit {
                 bytes: BYTES_MAX,
                 items: if setting == 0 { 1 } else { setting as u64 },
             }
+        }
+    }
+
+    /// The same for elements that are gathered one by one in what becomes a quicklist if it does not fit, as SORT gathers its result:
+    /// each is taken for a little longer then.
+    #[must_use]
+    pub const fn for_gathering(self) -> Self {
+        Self {
+            bytes: self.bytes - GATHERED_BYTES,
+            items: self.items,
         }
     }
 

@@ -27,6 +27,8 @@ pub enum Begin {
     Index(i32),
     /// Behind this word, searched from that argument on (backwards from the end if negative).
     Keyword(&'static str, i32),
+    /// Not described by a rule.
+    Unknown,
 }
 
 /// How keys follow from where the search begins.
@@ -97,6 +99,17 @@ impl KeySpec {
         Self::range(index, index, 1, flags)
     }
 
+    /// Keys that no rule finds.
+    #[must_use]
+    pub const fn unknown(flags: KeyFlags) -> Self {
+        Self {
+            begin: Begin::Unknown,
+            find: Find::Unknown,
+            flags,
+            notes: "",
+        }
+    }
+
     /// The same with a remark.
     #[must_use]
     pub const fn notes(mut self, notes: &'static str) -> Self {
@@ -155,6 +168,7 @@ impl KeySpec {
     fn first(&self, args: Args<'_>) -> Option<i64> {
         match self.begin {
             Begin::Index(index) => Some(i64::from(index)),
+            Begin::Unknown => None,
             Begin::Keyword(word, from) => {
                 let named = |at: &usize| {
                     args.get(*at)

@@ -27,6 +27,8 @@ pub struct CommandRow {
     pub keys: &'static [KeySpec],
     /// Finds the keys, for commands whose specifications do not find exactly those that it uses.
     pub key_finder: Option<fn(Args<'_>) -> FoundKeys>,
+    /// Whether these arguments let it look at keys that it does not name, so that it needs the whole keyspace.
+    pub needs_all: Option<fn(Args<'_>) -> bool>,
     /// What is really done with the keys, for commands whose arguments decide it.
     pub key_flags: Option<fn(Args<'_>) -> KeyFlags>,
     /// Hints for cluster clients and proxies, in Redis's vocabulary.
@@ -79,6 +81,7 @@ impl CommandRow {
         categories: Categories::NONE,
         keys: &[],
         key_finder: None,
+        needs_all: None,
         key_flags: None,
         tips: &[],
         group: "",

@@ -407,6 +407,11 @@ fn reply_key_spec(reply: &mut Writer<'_>, spec: &KeySpec) {
             reply_text(reply, "keyword", keyword);
             reply_number(reply, "startfrom", from);
         }
+        Begin::Unknown => {
+            reply_text(reply, "type", "unknown");
+            reply.bulk(b"spec");
+            reply.map(0);
+        }
     }
     reply.bulk(b"find_keys");
     reply.map(2);

@@ -30,6 +30,7 @@ mod scan;
 mod server;
 mod sets;
 mod slowlog;
+mod sort;
 mod sorted_sets;
 mod strings;
 mod timeouts;
@@ -70,6 +71,7 @@ pub const FAMILIES: &[&[CommandRow]] = &[
     lists::BLOCKING,
     lists::POSITIONS,
     lists::FIND,
+    sort::ROWS,
     keys::ROWS,
     copying::ROWS,
     object::ROWS,

@@ -9,6 +9,7 @@ use crate::blocking::Wish;
 use crate::client::Client;
 use crate::command::CommandRow;
 use crate::engine::{Engine, WorkerState};
+use crate::error::CommandError;
 
 /// One key of the running command.
 #[derive(Clone, Copy, Debug)]
@@ -18,11 +19,11 @@ pub struct Key<'a> {
     /// Where it lives.
     pub position: Position,
     /// Which of the unit's latches covers it.
-    pub(super) latch: u16,
+    pub(super) latch: u32,
 }
 
 /// The latch of a key that is not at hand.
-pub(super) const UNLATCHED: u16 = u16::MAX;
+pub(super) const UNLATCHED: u32 = u32::MAX;
 
 impl Key<'_> {
     /// Whether the key may be touched. All are when a command is called; when one that waited is served, only those that may
@@ -84,6 +85,11 @@ impl Context<'_, '_> {
 pub trait Steps {
     /// Works until done or until the budget is spent.
     fn step(&mut self, budget: &mut Budget, reply: &mut Writer<'_>) -> Progress;
+
+    /// What they failed with, once they are done: then they have written nothing.
+    fn failure(&self) -> Option<CommandError> {
+        None
+    }
 
     /// Gives up the snapshots of collections that it captured. The collections themselves may have gone meanwhile, and then
     /// these are what has to be freed.

@@ -303,7 +303,12 @@ impl Run<'_, '_> {
                 while steps.step(&mut Budget::slice(), &mut reply) == Progress::More
                     && reply.out.len() < self.client.output_end
                 {}
+                let failure = steps.failure();
                 self.worker.reap_snapshots(steps.snapshots());
+                if let Some(error) = failure {
+                    self.worker.commands.failed(command.index);
+                    self.reply_error(&error, out);
+                }
             }
             Err(error) => {
                 self.worker.commands.failed(command.index);
@@ -460,7 +465,7 @@ impl Run<'_, '_> {
                 &mut several
             }
         };
-        self.latch(row, keys);
+        self.latch(row, args, keys);
         if row.flags.contains(Flags::WRITE) && self.unit.has_waiters() {
             self.latch_for_waiters(row, args, keys);
         }
@@ -623,7 +628,7 @@ impl Run<'_, '_> {
     }
 
     /// Takes the latches of `keys`, in ascending order, all before the handler runs.
-    fn latch(&mut self, row: &CommandRow, keys: &mut [Key<'_>]) {
+    fn latch(&mut self, row: &CommandRow, args: Args<'_>, keys: &mut [Key<'_>]) {
         let keyspace = &self.engine.keyspace;
         match keys {
             [] if row.flags.contains(Flags::EXCLUSIVE) => {
@@ -632,6 +637,11 @@ impl Run<'_, '_> {
                 self.unit.latch_all(self.worker.id());
             }
             [] => self.unit.release(),
+            keys if row.needs_all.is_some_and(|needs_all| needs_all(args)) => {
+                let shards: Vec<usize> = (0..keyspace.shards()).collect();
+                self.unit.latch_many(&shards);
+                self.number_latches(keys);
+            }
             [key] => self.unit.latch_one(keyspace.shard_of(key.position)),
             keys => {
                 let mut shards: SmallVec<[usize; 16]> = keys
@@ -643,7 +653,7 @@ impl Run<'_, '_> {
                 for key in keys {
                     key.latch = shards
                         .binary_search(&keyspace.shard_of(key.position))
-                        .unwrap_or_default() as u16;
+                        .unwrap_or_default() as u32;
                 }
                 self.unit.latch_many(&shards);
             }

@@ -389,7 +389,10 @@ impl<'k> Unit<'k> {
                 Built::Packed(ref bytes) => NewValue::Packed(bytes),
                 Built::Large(collection) => NewValue::Large(collection),
             };
-            self.set(key, value, DeadlineChange::Clear);
+            self.replace(key, value, DeadlineChange::Clear);
+            if !existed {
+                self.touched(key, EventClass::New, "new");
+            }
         }
         existed
     }
@@ -465,6 +468,15 @@ impl<'k> Unit<'k> {
 
     /// Stores a value under the key and says whether the key was there before.
     pub fn set(&mut self, key: Key<'_>, value: NewValue<'_>, deadline: DeadlineChange) -> bool {
+        let existed = self.replace(key, value, deadline);
+        if !existed {
+            self.touched(key, EventClass::New, "new");
+        }
+        existed
+    }
+
+    /// The same, and nobody is told of a new key.
+    fn replace(&mut self, key: Key<'_>, value: NewValue<'_>, deadline: DeadlineChange) -> bool {
         #[cfg(feature = "pauses")]
         self.let_go();
         match deadline {
@@ -498,11 +510,7 @@ impl<'k> Unit<'k> {
         if grows_raw {
             self.keep_raw(key);
         }
-        let existed = replaced.is_some() && !overdue;
-        if !existed {
-            self.touched(key, EventClass::New, "new");
-        }
-        existed
+        replaced.is_some() && !overdue
     }
 
     /// Stores a whole entry under the key, as a new one, in place of whatever is there.
@@ -706,10 +714,22 @@ impl<'k> Unit<'k> {
         }
     }
 
+    /// A key that the command does not name. Only in one whose row says that it needs the whole keyspace for its arguments.
+    #[must_use]
+    pub fn unnamed<'n>(&self, name: &'n [u8]) -> Key<'n> {
+        let keyspace = &self.engine.keyspace;
+        let position = keyspace.position(name);
+        Key {
+            name,
+            position,
+            latch: self.latch_of(keyspace.shard_of(position)),
+        }
+    }
+
     fn shard(&self, key: Key<'_>) -> &Shard {
         match &self.access {
             Access::One(_, shard) => shard,
-            Access::Many(shards) => &shards[usize::from(key.latch)].1,
+            Access::Many(shards) => &shards[key.latch as usize].1,
             Access::None | Access::All(_) => unreachable!("{}", KEYS_ARE_LATCHED),
         }
     }
@@ -717,7 +737,7 @@ impl<'k> Unit<'k> {
     fn shard_mut(&mut self, key: Key<'_>) -> &mut Shard {
         match &mut self.access {
             Access::One(_, shard) => shard,
-            Access::Many(shards) => &mut shards[usize::from(key.latch)].1,
+            Access::Many(shards) => &mut shards[key.latch as usize].1,
             Access::None | Access::All(_) => unreachable!("{}", KEYS_ARE_LATCHED),
         }
     }
@@ -791,11 +811,11 @@ impl<'k> Unit<'k> {
         self.log.expired_fields += fields as i64;
     }
 
-    fn latch_of(&self, shard: usize) -> u16 {
+    fn latch_of(&self, shard: usize) -> u32 {
         match &self.access {
             Access::Many(shards) => shards
                 .binary_search_by_key(&shard, |(shard, _)| *shard)
-                .unwrap_or(0) as u16,
+                .unwrap_or(0) as u32,
             _ => 0,
         }
     }

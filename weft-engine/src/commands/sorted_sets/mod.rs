@@ -95,7 +95,11 @@ impl Context<'_, '_> {
         let set = Snapshot(built);
         let len = set.look().len();
         self.reply.integer(len as i64);
-        let existed = self.unit.remove(key);
+        let recorded = self
+            .unit
+            .is_recorded()
+            .then(|| Snapshot::of(set.0.as_ref()));
+        let existed = self.unit.put_collection(key, set.0);
         if existed {
             self.unit.effect(&[b"DEL", key.name]);
         }
@@ -105,18 +109,20 @@ impl Context<'_, '_> {
             }
             return;
         }
-        for start in (0..len).step_by(MEMBERS_PER_EFFECT as usize) {
-            self.unit.effect_with(|| {
-                let mut arguments: Vec<EffectArgument> = vec![b"ZADD"[..].into(), key.name.into()];
-                let ranks = start..start + MEMBERS_PER_EFFECT;
-                set.look().each(ranks, false, |member, score| {
-                    arguments.push(weft_resp::double_text(score).as_bytes().into());
-                    arguments.push(member.into());
+        if let Some(set) = recorded {
+            for start in (0..len).step_by(MEMBERS_PER_EFFECT as usize) {
+                self.unit.effect_with(|| {
+                    let mut arguments: Vec<EffectArgument> =
+                        vec![b"ZADD"[..].into(), key.name.into()];
+                    let ranks = start..start + MEMBERS_PER_EFFECT;
+                    set.look().each(ranks, false, |member, score| {
+                        arguments.push(weft_resp::double_text(score).as_bytes().into());
+                        arguments.push(member.into());
+                    });
+                    arguments
                 });
-                arguments
-            });
+            }
         }
-        self.unit.put_collection(key, set.0);
         self.unit.touched(key, EventClass::SortedSet, event);
     }
 }

@@ -52,7 +52,7 @@ impl Unit<'_> {
         match &self.access {
             Access::One(_, shard) => shard.has_waiters(),
             Access::Many(shards) => {
-                let shard = shards.get(usize::from(key.latch));
+                let shard = shards.get(key.latch as usize);
                 shard.is_some_and(|(_, shard)| shard.has_waiters())
             }
             Access::None | Access::All(_) => false,
@@ -152,7 +152,7 @@ impl Unit<'_> {
             Access::Many(shards) => shards
                 .binary_search_by_key(&shard, |(shard, _)| *shard)
                 .ok()
-                .map(|at| at as u16),
+                .map(|at| at as u32),
             Access::None | Access::All(_) => None,
         }?;
         Some(Key {
