@@ -1,4 +1,4 @@
-//! Collections: lists, sets, sorted sets and hashes, in either of their two forms.
+//! Collections: lists, sets, sorted sets, hashes and streams, in either of their two forms.
 //!
 //! A small collection is *packed*: a few bytes that the keyspace keeps inside the key's entry. Any other is *large*: nodes
 //! with counts, so that cloning one is its snapshot, and changing it copies only the shared nodes on the way. Owns the choice
@@ -12,6 +12,7 @@ use crate::hash::{Hash, HashMut, HashRef};
 use crate::list::{List, ListRef};
 use crate::set::{Set, SetRef};
 use crate::sorted_set::{SortedSet, SortedSetRef};
+use crate::stream::{Stream, StreamRef};
 
 /// The types of collections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -25,6 +26,8 @@ pub enum Kind {
     SortedSet = 3,
     /// Strings by their names, the fields.
     Hash = 4,
+    /// Entries in the order of their ids.
+    Stream = 5,
 }
 
 /// The bits of a packed collection's tag that say its kind.
@@ -34,7 +37,13 @@ pub const PACKED_MAX: usize = 1024;
 
 impl Kind {
     /// All kinds.
-    pub const ALL: [Kind; 4] = [Kind::List, Kind::Set, Kind::SortedSet, Kind::Hash];
+    pub const ALL: [Kind; 5] = [
+        Kind::List,
+        Kind::Set,
+        Kind::SortedSet,
+        Kind::Hash,
+        Kind::Stream,
+    ];
 
     /// The kind that a tag says, if it is one.
     #[must_use]
@@ -44,6 +53,7 @@ impl Kind {
             2 => Some(Kind::Set),
             3 => Some(Kind::SortedSet),
             4 => Some(Kind::Hash),
+            5 => Some(Kind::Stream),
             _ => None,
         }
     }
@@ -62,6 +72,7 @@ impl Kind {
             Kind::Set => "set",
             Kind::SortedSet => "zset",
             Kind::Hash => "hash",
+            Kind::Stream => "stream",
         }
     }
 }
@@ -77,6 +88,8 @@ pub enum Collection {
     SortedSet(SortedSet),
     /// Strings by their names.
     Hash(Hash),
+    /// Entries in the order of their ids.
+    Stream(Stream),
 }
 
 impl Collection {
@@ -88,6 +101,7 @@ impl Collection {
             Collection::Set(_) => Kind::Set,
             Collection::SortedSet(_) => Kind::SortedSet,
             Collection::Hash(_) => Kind::Hash,
+            Collection::Stream(_) => Kind::Stream,
         }
     }
 
@@ -99,13 +113,20 @@ impl Collection {
             Collection::Set(set) => set.len(),
             Collection::SortedSet(set) => set.len(),
             Collection::Hash(hash) => hash.len(),
+            Collection::Stream(stream) => stream.len(),
         }
     }
 
-    /// Whether it has none, so that its key has to go.
+    /// Whether it has none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
+    }
+
+    /// Whether its key has to go: it has no items, and is of a kind that does not exist without.
+    #[must_use]
+    pub fn is_void(&self) -> bool {
+        self.is_empty() && self.kind() != Kind::Stream
     }
 
     /// Bytes that it has allocated, as if it shared none. A count that is kept: asking costs nothing.
@@ -116,6 +137,7 @@ impl Collection {
             Collection::Set(set) => set.allocated_bytes(),
             Collection::SortedSet(set) => set.allocated_bytes(),
             Collection::Hash(hash) => hash.allocated_bytes(),
+            Collection::Stream(stream) => stream.allocated_bytes(),
         }
     }
 
@@ -123,8 +145,8 @@ impl Collection {
     #[must_use]
     pub fn due(&self) -> Option<u64> {
         match self {
-            Collection::List(_) | Collection::Set(_) | Collection::SortedSet(_) => None,
             Collection::Hash(hash) => hash.due(),
+            _ => None,
         }
     }
 }
@@ -161,6 +183,7 @@ impl CollectionRef<'_> {
                 Kind::SortedSet => SortedSetRef::from(self).len() as usize,
                 Kind::Hash => HashRef::from(self).len(),
                 Kind::List => ListRef::from(self).len(),
+                Kind::Stream => StreamRef::from(self).len() as usize,
             },
             CollectionRef::Large(collection) => collection.len(),
         }
@@ -170,6 +193,13 @@ impl CollectionRef<'_> {
     #[must_use]
     pub fn is_empty(self) -> bool {
         self.len() == 0
+    }
+
+    /// Whether its key has to go: it has no items, and is of a kind that does not exist without.
+    #[must_use]
+    pub fn is_void(self) -> bool {
+        self.is_empty()
+            && (matches!(self, CollectionRef::Packed([])) || self.kind() != Kind::Stream)
     }
 
     /// When its first field expires, milliseconds since 1970.
@@ -190,6 +220,7 @@ impl CollectionRef<'_> {
             Kind::SortedSet => SortedSetRef::from(self).encoding(),
             Kind::Hash => HashRef::from(self).encoding().name(),
             Kind::List => ListRef::from(self).encoding(),
+            Kind::Stream => "stream",
         }
     }
 
@@ -200,6 +231,7 @@ impl CollectionRef<'_> {
             Kind::SortedSet => SortedSetRef::from(self).digest(hasher),
             Kind::Hash => HashRef::from(self).digest(hasher),
             Kind::List => ListRef::from(self).digest(hasher),
+            Kind::Stream => StreamRef::from(self).digest(hasher),
         }
     }
 
@@ -243,7 +275,7 @@ impl Built {
 pub enum Draft<'a> {
     /// Its packed bytes, tag first. No bytes: there is no such key, or not any more.
     Packed(&'a mut Vec<u8>),
-    /// Large, where it is. Without items its key goes.
+    /// Large, where it is. Without items its key goes, unless it is a stream.
     Large(&'a mut Collection),
     /// It was packed, and became large by this change.
     Grown(Box<Collection>),

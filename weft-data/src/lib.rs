@@ -23,6 +23,7 @@ mod rounding;
 pub mod set;
 pub mod slab;
 pub mod sorted_set;
+pub mod stream;
 pub mod string_value;
 pub mod table;
 pub mod tree;

@@ -7,7 +7,7 @@
 
 mod changes;
 mod leaf;
-mod naming;
+pub(crate) mod naming;
 mod run;
 mod small;
 mod view;

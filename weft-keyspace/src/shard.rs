@@ -663,7 +663,7 @@ fn edit<R>(
     let before = occupied.before_change();
     let collection = occupied.collection_mut().expect("a large collection");
     let result = act(&mut Draft::Large(collection));
-    let emptied = collection.is_empty();
+    let emptied = collection.is_void();
     occupied.collection_changed(context, &before);
     let outside = if emptied {
         occupied.remove(context)

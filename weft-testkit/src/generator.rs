@@ -4,6 +4,8 @@
 //! long that nothing expires during a round and so far apart that no two servers can order them differently, or past,
 //! or a few milliseconds: after such a request the step says so and the run waits until the key is gone on both.
 
+mod streams;
+
 use crate::command_table::{Argument, ArgumentKind, CommandRow};
 use crate::literal::Base;
 use crate::rules::{asks, echoes, rule};
@@ -310,6 +312,12 @@ pub struct Generator {
     level: bool,
     /// How many keys the last argument that counts them stands for.
     keys_counted: usize,
+    /// The command is about streams.
+    stream: bool,
+    /// It adds an entry.
+    adds_entry: bool,
+    /// Entries that were given an id of their own.
+    next_entry: u64,
 }
 
 /// What the ends of a request's ranges are.
@@ -327,6 +335,7 @@ impl Generator {
         for row in main.iter().chain(&companions) {
             collect_tokens(&row.arguments, &mut tokens);
         }
+        tokens.retain(|token| streams::is_harmless(token));
         tokens.sort();
         tokens.dedup();
         Generator {
@@ -342,6 +351,9 @@ impl Generator {
             ends: Ends::Ranks,
             level: false,
             keys_counted: 1,
+            stream: false,
+            adds_entry: false,
+            next_entry: 0,
         }
     }
 
@@ -366,6 +378,8 @@ impl Generator {
         self.past_time = false;
         self.bits = row.family == "bitmap";
         self.fields = row.family == "hash";
+        self.stream = row.family == "stream";
+        self.adds_entry = row.name() == "xadd";
         self.ends = match row.name().as_str() {
             "zrange" | "zrangestore" => {
                 [Ends::Ranks, Ends::Scores, Ends::Members][self.random.usize(..3)]
@@ -404,7 +418,7 @@ impl Generator {
                 .iter_mut()
                 .for_each(|argument| argument.truncate(ECHOED_MAX));
         }
-        if has_expiry(&row.arguments) && bent {
+        if has_expiry(&row.arguments) && bent && !self.stream {
             self.keep_expiry_clear(row.words.len(), &mut request);
         }
         if row.name() == "lset" {
@@ -424,7 +438,7 @@ impl Generator {
         let short = self.short_ttl && !bent;
         let after = if short {
             After::Expire
-        } else if self.past_time || (bent && has_expiry(&row.arguments)) {
+        } else if self.past_time || (bent && has_expiry(&row.arguments) && !self.stream) {
             After::Touch
         } else if asks(rule(&row.name())) {
             After::Settle
@@ -473,7 +487,7 @@ impl Generator {
     }
 
     fn argument(&mut self, argument: &Argument, out: &mut Vec<Vec<u8>>) {
-        if argument.optional && self.random.usize(..10) < 6 {
+        if argument.optional && (self.random.usize(..10) < 6 || streams::is_left_out(argument)) {
             return;
         }
         let times = if argument.multiple && argument.name == "member" && self.one_in(5) {
@@ -500,6 +514,11 @@ impl Generator {
                     let start = out.len();
                     self.arguments(&argument.children, out, false);
                     self.count_fields(argument, &mut out[start..]);
+                    if self.stream {
+                        let mut words = out.split_off(start);
+                        self.balance_streams(argument, &mut words);
+                        out.append(&mut words);
+                    }
                 }
                 ArgumentKind::OneOf => {
                     self.alternative(argument, out);
@@ -521,7 +540,7 @@ impl Generator {
         let counts = block
             .children
             .first()
-            .is_some_and(|child| child.name == "numfields");
+            .is_some_and(|child| matches!(child.name.as_str(), "numfields" | "numids"));
         if counts && !self.one_in(12) {
             let with_values = block.children.iter().any(|child| child.name == "data");
             let fields = (words.len() - 1) / if with_values { 2 } else { 1 };
@@ -542,6 +561,11 @@ impl Generator {
     }
 
     fn value(&mut self, argument: &Argument) -> Vec<u8> {
+        if self.stream
+            && let Some(value) = self.stream_value(argument)
+        {
+            return value;
+        }
         if is_expiry(argument) {
             return self.expiry(argument);
         }
@@ -751,7 +775,13 @@ impl Generator {
     }
 
     fn odd_word(&mut self) -> Vec<u8> {
-        ODD_WORDS[self.random.usize(..ODD_WORDS.len())].to_vec()
+        let word = ODD_WORDS[self.random.usize(..ODD_WORDS.len())];
+        // In the place of an entry's id it would be one from a clock.
+        if self.stream && word == b"*" {
+            b"x".to_vec()
+        } else {
+            word.to_vec()
+        }
     }
 
     /// In a bent request any number can have come to stand where a time to live is read; none may be one that ends

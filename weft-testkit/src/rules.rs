@@ -47,6 +47,9 @@ const RULES: &[(&str, Rule)] = &[
     ("hexpiretime", SECONDS),
     ("hpttl", MILLISECONDS),
     ("hpexpiretime", MILLISECONDS),
+    ("xpending", MILLISECONDS),
+    ("xinfo|stream", MILLISECONDS),
+    ("xinfo|consumers", MILLISECONDS),
     ("object|idletime", SECONDS),
     ("object|freq", Rule::Within(5)),
     ("keys", Rule::AnyOrder),
@@ -183,6 +186,9 @@ const FLAGS_NOT_GENERATED: &[(&str, &str)] = &[
     ("pubsub", "its messages are no replies"),
 ];
 
+/// Commands that wait only if they are asked to, which the generator never does.
+const NEVER_WAIT: &[&str] = &["xread", "xreadgroup"];
+
 /// Why a command is kept out of random runs, if it is.
 pub fn not_generated(row: &CommandRow) -> Option<&'static str> {
     let name = row.name();
@@ -198,6 +204,7 @@ pub fn not_generated(row: &CommandRow) -> Option<&'static str> {
         FLAGS_NOT_GENERATED
             .iter()
             .find(|(flag, _)| row.flags.contains(*flag))
+            .filter(|(flag, _)| *flag != "blocking" || !NEVER_WAIT.contains(&name.as_str()))
     };
     listed.or_else(flagged).map(|(_, reason)| *reason)
 }

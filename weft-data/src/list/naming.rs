@@ -74,7 +74,7 @@ pub(super) const fn listpack_bytes(elements: u64) -> u64 {
 }
 
 /// Bytes that an element with these bytes takes in a listpack.
-pub(super) fn element_bytes(element: &[u8]) -> u64 {
+pub(crate) fn element_bytes(element: &[u8]) -> u64 {
     let integer = match element.first() {
         Some(b'0'..=b'9' | b'-') if element.len() <= 20 => parse_i64(element),
         _ => None,
@@ -85,7 +85,7 @@ pub(super) fn element_bytes(element: &[u8]) -> u64 {
     }
 }
 
-const fn integer_bytes(integer: i64) -> u64 {
+pub(crate) const fn integer_bytes(integer: i64) -> u64 {
     match integer {
         0..=127 => 2,
         -4096..=4095 => 3,

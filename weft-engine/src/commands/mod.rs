@@ -32,6 +32,7 @@ mod sets;
 mod slowlog;
 mod sort;
 mod sorted_sets;
+mod streams;
 mod strings;
 mod timeouts;
 mod values;
@@ -72,6 +73,14 @@ pub const FAMILIES: &[&[CommandRow]] = &[
     lists::POSITIONS,
     lists::FIND,
     sort::ROWS,
+    streams::ENTRIES,
+    streams::RANGES,
+    streams::READING,
+    streams::GROUPS,
+    streams::PENDING,
+    streams::CLAIMS,
+    streams::ACKNOWLEDGE,
+    streams::INFORMATION,
     keys::ROWS,
     copying::ROWS,
     object::ROWS,

@@ -238,6 +238,16 @@ impl Settings {
         }
     }
 
+    /// `stream-node-max-bytes`; 0 for no bound.
+    pub fn stream_node_max_bytes(&self) -> u64 {
+        self.unsigned(ParameterId::StreamNodeMaxBytes) as u64
+    }
+
+    /// `stream-node-max-entries`; 0 for no bound.
+    pub fn stream_node_max_entries(&self) -> u64 {
+        self.unsigned(ParameterId::StreamNodeMaxEntries) as u64
+    }
+
     /// `list-max-listpack-size`.
     pub fn list_limit(&self) -> weft_data::list::NodeLimit {
         weft_data::list::NodeLimit::of_setting(self.integer(ParameterId::ListMaxListpackSize))

@@ -336,8 +336,8 @@ rows! {
     ZsetMaxListpackEntries = row("zset-max-listpack-entries", size(0, I64), "128", "Most members of a sorted set that OBJECT ENCODING calls `listpack`.").alias(&["zset-max-ziplist-entries"]).live();
     ZsetMaxListpackValue = row("zset-max-listpack-value", bytes(0, I64), "64", "Longest member of a sorted set that OBJECT ENCODING calls `listpack`.").alias(&["zset-max-ziplist-value"]).live();
     HllSparseMaxBytes = row("hll-sparse-max-bytes", bytes(0, I64), "3000", "Bytes up to which a HyperLogLog stays in its sparse form.").live();
-    StreamNodeMaxBytes = row("stream-node-max-bytes", bytes(0, I64), "4096", "Most bytes of a stream's node; 0 for no bound.");
-    StreamNodeMaxEntries = row("stream-node-max-entries", integer(0, I64), "100", "Most entries of a stream's node; 0 for no bound.");
+    StreamNodeMaxBytes = row("stream-node-max-bytes", bytes(0, I64), "4096", "Most bytes of a stream's node; 0 for no bound.").live();
+    StreamNodeMaxEntries = row("stream-node-max-entries", integer(0, I64), "100", "Most entries of a stream's node; 0 for no bound.").live();
     SanitizeDumpPayload = row("sanitize-dump-payload", choice(&["no", "yes", "clients"]), "no", "Whether values of RESTORE and of dump files are checked in depth.");
     VsetForceSingleThreadedExecution = row("vset-force-single-threaded-execution", Kind::Bool, "no", "Whether vector set queries stay on one thread.");
 

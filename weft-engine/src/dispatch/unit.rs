@@ -40,6 +40,8 @@ pub enum EventClass {
     Hash,
     /// Sorted sets.
     SortedSet,
+    /// Streams.
+    Stream,
     /// A key's time has come.
     Expired,
     /// A key was made.
@@ -340,7 +342,7 @@ impl<'k> Unit<'k> {
     }
 
     /// Lets `act` change the key's collection, or make one if there is no such key. Its deadline stays. A key whose
-    /// collection has become empty is gone.
+    /// collection has become empty is gone, unless it is a stream.
     ///
     /// # Errors
     /// If the key holds something of another kind; `act` is not called then.
@@ -384,7 +386,7 @@ impl<'k> Unit<'k> {
     /// that is empty only removes what is there.
     pub fn put_collection(&mut self, key: Key<'_>, built: Built) -> bool {
         let existed = self.remove(key);
-        if !built.as_ref().is_empty() {
+        if !built.as_ref().is_void() {
             let value = match built {
                 Built::Packed(ref bytes) => NewValue::Packed(bytes),
                 Built::Large(collection) => NewValue::Large(collection),
