@@ -49,6 +49,8 @@ pub struct Client {
     pub(crate) arrived_ns: u64,
     /// What its last command waits for.
     waiting: Option<Box<Waiting>>,
+    /// The commands of its transaction are running.
+    executing: bool,
     /// The selected database.
     pub database: usize,
     /// The protocol of its replies.
@@ -109,6 +111,7 @@ impl Client {
             output_start: 0,
             arrived_ns: u64::MAX,
             waiting: None,
+            executing: false,
             database: 0,
             protocol: Protocol::Resp2,
         }
@@ -148,6 +151,12 @@ impl Client {
     #[must_use]
     pub const fn is_monitor(&self) -> bool {
         self.flags.contains(ClientFlags::MONITOR)
+    }
+
+    /// Whether the commands of its transaction are running: nothing in it may wait.
+    #[must_use]
+    pub const fn in_exec(&self) -> bool {
+        self.executing
     }
 
     pub(crate) fn set_flag(&mut self, flag: ClientFlags, on: bool) {

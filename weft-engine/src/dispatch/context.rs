@@ -54,8 +54,6 @@ pub struct Context<'a, 'k> {
     pub row: &'static CommandRow,
     pub(super) steps: Option<Box<dyn Steps>>,
     pub(super) wish: Option<Wish>,
-    /// Whether the client may wait; if not, a command that would has come too late for what it wants.
-    pub(super) may_wait: bool,
 }
 
 impl Context<'_, '_> {
@@ -68,11 +66,17 @@ impl Context<'_, '_> {
     /// Lets the client wait, instead of replying. The handler has done nothing yet, and will be called again when what it waits
     /// for is there. Where waiting is not allowed, it is as if the time were up.
     pub(crate) fn wait(&mut self, wish: Wish) {
-        if self.may_wait {
+        if self.may_block() {
             self.wish = Some(wish);
         } else {
             wish.denied.write(&mut self.reply);
         }
+    }
+
+    /// Whether the command may make its client wait. In a transaction it acts as if its time were over.
+    #[must_use]
+    pub const fn may_block(&self) -> bool {
+        !self.client.in_exec()
     }
 
     /// Leaves the rest of the work to `steps`, which saw the data only through what was captured under the latch.

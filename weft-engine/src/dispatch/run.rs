@@ -484,7 +484,6 @@ impl Run<'_, '_> {
             row,
             steps: None,
             wish: None,
-            may_wait: true,
         };
         let result = (row.handler)(&mut context);
         let steps = context.steps;

@@ -134,7 +134,6 @@ fn run<'k>(
         row,
         steps: None,
         wish: None,
-        may_wait: true,
     };
     let result = (row.handler)(&mut context);
     let (steps, unserved) = (context.steps.take(), context.wish.take());
