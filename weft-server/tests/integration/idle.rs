@@ -139,6 +139,26 @@ fn nothing_wakes_a_server_whose_clients_are_silent() {
 }
 
 #[test]
+fn those_who_wait_for_data_wake_nobody() {
+    let server = with_workers(&[]);
+    let mut control = server.connect();
+    let mut clients: Vec<Client> = (0..CONNECTIONS).map(|_| server.connect()).collect();
+    for (number, client) in clients.iter_mut().enumerate() {
+        let timeout = if number % 2 == 0 { 0 } else { 3600 };
+        client.send(format!("BLPOP key{} common {timeout}\r\n", number % 100));
+    }
+    while info_field(&mut control, "blocked_clients") != CONNECTIONS.to_string() {
+        thread::sleep(Duration::from_millis(10));
+    }
+    assert_eq!(info_field(&mut control, "total_blocking_keys"), "101");
+    let timed = (CONNECTIONS / 2).to_string();
+    assert_eq!(info_field(&mut control, "clients_in_timeout_table"), timed);
+    expect_sleep(&server, "while many wait");
+    control.ask("RPUSH common e", ":1\r\n");
+    clients[0].expect(b"*2\r\n$6\r\ncommon\r\n$1\r\ne\r\n");
+}
+
+#[test]
 fn limits_that_concern_nobody_now_wake_nobody() {
     let server = with_workers(&[
         "--timeout",

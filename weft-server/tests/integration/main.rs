@@ -3,6 +3,7 @@
 #![allow(unreachable_pub)]
 
 mod advice;
+mod blocking;
 mod clients;
 mod clients_across;
 mod debug;
