@@ -7,6 +7,7 @@
 //!
 //! What a hash is called follows Redis's thresholds at the moment a field is set, and never goes back.
 mod deadlines;
+mod fields;
 mod flat;
 mod keyed;
 mod sample;

@@ -9,11 +9,7 @@
 //!         | 1xxxxxxx xxxxxxxx        else, high bits first; a size has these two bytes in the other order
 //! ```
 //!
-//! Elements that are never read from behind go without the size: `forward` has the same functions for them.
-//!
 //! Readers never panic, whatever the bytes are: they end at the first damage. `validate` says whether there is any.
-
-pub mod forward;
 
 use std::ops::Range;
 
@@ -40,10 +36,26 @@ fn total(parts: &[&[u8]]) -> usize {
     parts.iter().map(|part| part.len()).sum()
 }
 
+/// Appends a number below 2 to the power of 15.
+#[inline]
+pub(crate) fn push_number(bytes: &mut Vec<u8>, number: usize) {
+    if number < WIDE_FROM {
+        bytes.push(number as u8);
+    } else {
+        bytes.extend_from_slice(&[WIDE | (number >> 8) as u8, number as u8]);
+    }
+}
+
 /// Appends an element made of `parts`, which are `ELEMENT_MAX` bytes at most.
 #[inline]
 pub fn push(bytes: &mut Vec<u8>, parts: &[&[u8]]) {
-    let len = forward::push(bytes, parts);
+    let len = total(parts);
+    assert!(len <= ELEMENT_MAX, "an element is small");
+    bytes.reserve(size_of(len));
+    push_number(bytes, len);
+    for part in parts {
+        bytes.extend_from_slice(part);
+    }
     let body = width(len) + len;
     if body < WIDE_FROM {
         bytes.push(body as u8);
@@ -108,23 +120,23 @@ pub fn replace(bytes: &mut Vec<u8>, offset: usize, parts: &[&[u8]]) -> bool {
 /// The element at `offset`, if there is one that ends before `end`.
 #[inline]
 fn read(bytes: &[u8], offset: usize, end: usize) -> Option<&[u8]> {
-    let (len, start) = read_length(bytes, offset)?;
+    let (len, start) = read_number(bytes, offset)?;
     if offset + size_of(len) > end {
         return None;
     }
     bytes.get(start..start + len)
 }
 
-/// The length of the element at `offset`, and where its bytes start.
+/// The number at `offset`, such as the length of an element, and where it ends.
 #[inline]
-fn read_length(bytes: &[u8], offset: usize) -> Option<(usize, usize)> {
+pub(crate) fn read_number(bytes: &[u8], offset: usize) -> Option<(usize, usize)> {
     let first = *bytes.get(offset)?;
     if first & WIDE == 0 {
         return Some((usize::from(first), offset + 1));
     }
     let second = *bytes.get(offset + 1)?;
-    let len = usize::from(first & !WIDE) << 8 | usize::from(second);
-    (len >= WIDE_FROM).then_some((len, offset + 2))
+    let number = usize::from(first & !WIDE) << 8 | usize::from(second);
+    (number >= WIDE_FROM).then_some((number, offset + 2))
 }
 
 /// The element at `offset`, if there is one.

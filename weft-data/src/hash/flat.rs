@@ -1,21 +1,16 @@
 //! Hashes in a few bytes: fields one after the other.
 //!
 //! ```text
-//! flat     = tag, number of fields u16, fields      the number's low byte first
-//! field    = name, value                            elements of `packed::forward`
-//!          | name, value, deadline                  where the tag says so
-//! deadline = element of 6 bytes, high first         milliseconds since 1970
-//!          | element of no bytes                    the field does not expire
+//! flat = tag, number of fields u16, fields      the number's low byte first; fields as in `fields`, the tag says which
 //! ```
 //!
 //! With deadlines, fields are ordered by them, those without one last; a field goes before others with the same deadline, and behind
 //! all others without one. Readers end at the first damage.
-use std::iter::FusedIterator;
 use std::ops::Range;
 
+use super::fields::{self, Fields, Shape};
 use super::{Deadline, Encoding, Field, Limits, Value};
 use crate::collection::Kind;
-use crate::packed::forward::{self, Elements};
 
 /// Flags of the tag.
 const CALLED_HASHTABLE: u8 = 0x08;
@@ -23,7 +18,6 @@ const WITH_DEADLINES: u8 = 0x10;
 const FLAGS: u8 = CALLED_HASHTABLE | WITH_DEADLINES;
 
 const START: usize = 3;
-const DEADLINE_BYTES: usize = 6;
 
 /// Flat bytes to be looked at.
 #[derive(Clone, Copy, Debug)]
@@ -50,8 +44,12 @@ impl<'a> Flat<'a> {
     }
 
     #[inline]
-    fn stride(self) -> usize {
-        if self.has_deadlines() { 3 } else { 2 }
+    fn shape(self) -> Shape {
+        if self.has_deadlines() {
+            Shape::WithDeadlines
+        } else {
+            Shape::Plain
+        }
     }
 
     pub(super) fn called(self) -> Encoding {
@@ -79,16 +77,13 @@ impl<'a> Flat<'a> {
     /// The fields from the one at this place on.
     #[inline]
     pub(super) fn iter_from(self, place: usize) -> Fields<'a> {
-        Fields {
-            elements: Elements::new(self.0, place.max(START)),
-            has_deadlines: self.has_deadlines(),
-        }
+        Fields::new(self.0, place.max(START), self.shape())
     }
 
     /// Where the field of this name begins.
     #[inline]
     fn find(self, name: &[u8]) -> Option<usize> {
-        forward::find(self.0, START, self.stride(), name)
+        fields::find(self.0, START, self.shape(), name)
     }
 
     #[inline]
@@ -105,54 +100,6 @@ impl<'a> Flat<'a> {
             None
         }
     }
-}
-
-/// Fields one after the other.
-#[derive(Clone, Debug)]
-pub(super) struct Fields<'a> {
-    elements: Elements<'a>,
-    has_deadlines: bool,
-}
-
-impl Fields<'_> {
-    /// Where the next field begins.
-    pub(super) const fn place(&self) -> usize {
-        self.elements.offset()
-    }
-}
-
-impl<'a> Iterator for Fields<'a> {
-    type Item = Field<'a>;
-
-    #[inline]
-    fn next(&mut self) -> Option<Field<'a>> {
-        let name = self.elements.next()?;
-        let value = self.elements.next()?;
-        let deadline = if self.has_deadlines {
-            read_deadline(self.elements.next()?)
-        } else {
-            None
-        };
-        Some(Field {
-            name,
-            value: Value::Bytes(value),
-            deadline,
-        })
-    }
-}
-
-impl FusedIterator for Fields<'_> {}
-
-fn read_deadline(bytes: &[u8]) -> Option<u64> {
-    let bytes: [u8; DEADLINE_BYTES] = bytes.try_into().ok()?;
-    Some(bytes.iter().fold(0, |ms, &byte| ms << 8 | u64::from(byte)))
-}
-
-fn push_deadline(bytes: &mut Vec<u8>, deadline: Option<u64>) {
-    match deadline {
-        Some(ms) => forward::push(bytes, &[&ms.to_be_bytes()[8 - DEADLINE_BYTES..]]),
-        None => forward::push(bytes, &[]),
-    };
 }
 
 /// Makes of no bytes a hash without fields.
@@ -179,15 +126,16 @@ pub(super) fn call_at_least(bytes: &mut Vec<u8>, called: Encoding) {
 /// Gives all fields a place for a deadline.
 fn add_deadlines(bytes: &mut Vec<u8>) {
     let flat = Flat::new(bytes);
-    let mut with = Vec::with_capacity(bytes.len() + 2 * flat.len() + DEADLINE_BYTES);
+    // One byte each, and the deadline that is about to be set.
+    let mut with = Vec::with_capacity(bytes.len() + flat.len() + 8);
     with.extend_from_slice(&bytes[..START]);
     with[0] |= WITH_DEADLINES;
     let mut start = START;
-    let mut elements = Elements::new(bytes, START);
-    while elements.next().is_some() && elements.next().is_some() {
-        let end = elements.offset();
+    let mut fields = flat.iter();
+    while fields.next().is_some() {
+        let end = fields.place();
         with.extend_from_slice(&bytes[start..end]);
-        push_deadline(&mut with, None);
+        fields::push_deadline(&mut with, None);
         start = end;
     }
     // The buffer is used again and again: it stays.
@@ -232,13 +180,14 @@ pub(super) fn set(
         Deadline::Clear => old.is_none(),
         Deadline::At(_) => false,
     };
-    if stays {
-        let value_at = offset + forward::size_of(name.len());
-        forward::replace(bytes, value_at, value);
-    } else {
+    if !stays {
         let range = range_of(flat, offset);
-        forward::remove(bytes, range);
+        bytes.drain(range);
         insert(bytes, name, value, deadline.applied_to(old));
+    } else if !fields::overwrite(bytes, offset, value) {
+        let range = range_of(Flat::new(bytes), offset);
+        bytes.drain(range);
+        insert_at(bytes, offset, name, value, old);
     }
     false
 }
@@ -268,7 +217,7 @@ pub(super) fn set_deadline(bytes: &mut Vec<u8>, name: &[u8], deadline: Option<u6
     }
     if let Value::Bytes(value) = field.value {
         let value = value.to_vec();
-        forward::remove(bytes, range);
+        bytes.drain(range);
         insert(bytes, name, &value, deadline);
     }
     true
@@ -281,7 +230,7 @@ pub(super) fn remove(bytes: &mut Vec<u8>, name: &[u8]) -> bool {
         return false;
     };
     let range = range_of(flat, offset);
-    forward::remove(bytes, range);
+    bytes.drain(range);
     change_len(bytes, -1);
     true
 }
@@ -304,7 +253,7 @@ pub(super) fn expire_due(
         count += 1;
     }
     if count > 0 {
-        forward::remove(bytes, START..end);
+        bytes.drain(START..end);
         change_len(bytes, -(count as isize));
     }
     count
@@ -319,11 +268,9 @@ fn range_of(flat: Flat<'_>, offset: usize) -> Range<usize> {
 
 /// Puts a field where its deadline belongs.
 fn insert(bytes: &mut Vec<u8>, name: &[u8], value: &[u8], deadline: Option<u64>) {
-    let flat = Flat::new(bytes);
-    let has_deadlines = flat.has_deadlines();
     let mut place = bytes.len();
     if let Some(ms) = deadline {
-        let mut fields = flat.iter();
+        let mut fields = Flat::new(bytes).iter();
         loop {
             let here = fields.place();
             match fields.next() {
@@ -335,12 +282,14 @@ fn insert(bytes: &mut Vec<u8>, name: &[u8], value: &[u8], deadline: Option<u64>)
             }
         }
     }
+    insert_at(bytes, place, name, value, deadline);
+}
+
+/// Puts a field at this place, where one begins or the last one ends.
+fn insert_at(bytes: &mut Vec<u8>, place: usize, name: &[u8], value: &[u8], deadline: Option<u64>) {
     let end = bytes.len();
-    forward::push(bytes, &[name]);
-    forward::push(bytes, &[value]);
-    if has_deadlines {
-        push_deadline(bytes, deadline);
-    }
+    let shape = Flat::new(bytes).shape();
+    fields::push(bytes, shape, name, value, deadline);
     let size = bytes.len() - end;
     bytes[place..].rotate_right(size);
 }
@@ -351,18 +300,13 @@ pub(super) fn is_valid(bytes: &[u8]) -> bool {
         return false;
     };
     let flat = Flat::new(bytes);
-    let Some(elements) = forward::validate(bytes, START) else {
-        return false;
-    };
+    let mut fields = flat.iter();
+    let count = fields.by_ref().count();
     let is_whole = Kind::of_tag(tag) == Some(Kind::Hash)
         && tag & !(FLAGS | Kind::Hash.tag()) == 0
         && flat.len() > 0
-        && elements == flat.len() * flat.stride();
-    let deadlines_are_right = || {
-        let mut raw = Elements::new(bytes, START).skip(2).step_by(3);
-        !flat.has_deadlines()
-            || raw.all(|deadline| deadline.is_empty() || deadline.len() == DEADLINE_BYTES)
-    };
+        && count == flat.len()
+        && fields.place() == bytes.len();
     let is_ordered = || {
         flat.iter()
             .map(|field| field.deadline.unwrap_or(u64::MAX))
@@ -373,5 +317,5 @@ pub(super) fn is_valid(bytes: &[u8]) -> bool {
         names.sort_unstable();
         names.windows(2).all(|pair| pair[0] != pair[1])
     };
-    is_whole && deadlines_are_right() && is_ordered() && are_different()
+    is_whole && is_ordered() && are_different()
 }
