@@ -320,7 +320,7 @@ fn consume(mut client: Client, number: usize) -> Vec<String> {
             }
             taken.push(element);
         } else {
-            let list = if number % 2 == 0 { "q0" } else { "q1" };
+            let list = if number.is_multiple_of(2) { "q0" } else { "q1" };
             client.send(format!("BLMOVE {list} own{number} LEFT RIGHT 0.01\r\n"));
             if let Some(element) = bulk_or_null(&mut client) {
                 client.send(format!("LPOP own{number}\r\n"));

@@ -234,6 +234,7 @@ impl Job {
     }
 
     /// What the reaper has to free.
+    #[expect(clippy::vec_box, reason = "they come in boxes and go in boxes")]
     fn into_snapshots(self) -> Vec<Box<Collection>> {
         self.loader.into_large().into_iter().collect()
     }
