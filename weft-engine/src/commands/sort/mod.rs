@@ -128,7 +128,7 @@ fn run(cx: &mut Context<'_, '_>, may_store: bool) -> Result<(), CommandError> {
     let entry = cx.unit.read(cx.keys[0]);
     let collection = match entry.map(|entry| entry.collection()) {
         None => CollectionRef::Packed(&[]),
-        Some(Some(collection)) if collection.kind() != Kind::Hash => collection,
+        Some(Some(collection)) if is_sortable(collection.kind()) => collection,
         Some(_) => return Err(CommandError::WrongType),
     };
     if collection.is_empty() {
@@ -242,6 +242,10 @@ impl Job {
     fn wanted(&self) -> Range<usize> {
         self.window.clone()
     }
+}
+
+const fn is_sortable(kind: Kind) -> bool {
+    matches!(kind, Kind::List | Kind::Set | Kind::SortedSet)
 }
 
 fn reply_header(reply: &mut Writer<'_>, job: &Job) {
