@@ -4,7 +4,8 @@
 //! no lock: whoever holds the shard's latch is alone here. A handle counts 8-byte units: the upper bits name a chunk
 //! (see [`Ground`]), the lower [`UNIT_BITS`] the unit in it; chunk 0 does not exist, so that 0 means "none".
 //! Classes up to 512 bytes live in pages of 4 KiB, larger ones in runs of four pages; a page holds one class. Free
-//! slots are linked through their first two bytes, by unit number within the page.
+//! slots are linked through their first two bytes, by unit number within the page. The first pages of an arena are
+//! mixed: they hold slots of all sizes (see [`mixed`]).
 //!
 //! A directory of chunks instead of one reservation per shard: 512 reservations of 32 GiB would not fit the 39-bit
 //! address space of many aarch64 kernels nor any RLIMIT_AS, and the directory costs one load from a line that stays
@@ -12,6 +13,9 @@
 //! Invariants: memory of a chunk is never unmapped while the arena lives; a page in no list is full or being trimmed.
 
 pub(crate) mod ground;
+mod mixed;
+#[cfg(all(test, not(loom)))]
+mod tests;
 
 use std::ptr::{self, NonNull};
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
@@ -20,6 +24,7 @@ use std::sync::atomic::{AtomicPtr, AtomicU64};
 use crate::gate::GateGuard;
 use crate::gate::limbo::Block;
 use ground::{CHUNK_BYTES, Chunk, Ground, PAGE_BYTES, discard};
+use mixed::{MIXED, Mixed};
 
 /// Bits of a handle that number the unit within its chunk.
 pub(crate) const UNIT_BITS: u32 = (CHUNK_BYTES / UNIT).trailing_zeros();
@@ -96,9 +101,9 @@ pub(crate) unsafe fn address_hint(map: *const ChunkMap, handle: u32) -> *const u
 /// One page of 4 KiB, or the first page of a run.
 #[derive(Clone, Copy)]
 struct Page {
-    /// Slot size in units; 0 while free. The three other pages of a run repeat it.
+    /// Slot size in units, or [`MIXED`]; 0 while free. The three other pages of a run repeat it.
     class: u16,
-    /// Slots in use.
+    /// Slots in use; of a mixed page, units.
     live: u16,
     /// First free slot, as its unit number within the page plus 1; 0 when none.
     free: u16,
@@ -128,6 +133,8 @@ struct Class {
     head: u32,
     /// Pages of this class, full ones too.
     pages: u32,
+    /// First free slot of this size in a mixed page; 0 when none.
+    mixed_free: u32,
 }
 
 /// The memory of one table's entries.
@@ -145,6 +152,7 @@ pub(crate) struct Arena {
     pages: Vec<Page>,
     runs: Vec<Run>,
     classes: Vec<Class>,
+    mixed: Mixed,
     /// Runs with some free pages, and runs with four.
     some_free: u32,
     all_free: u32,
@@ -170,6 +178,7 @@ impl Arena {
             pages: Vec::new(),
             runs: Vec::new(),
             classes: Vec::new(),
+            mixed: Mixed::new(),
             some_free: NONE,
             all_free: NONE,
             resident_free: 0,
@@ -221,10 +230,22 @@ impl Arena {
 
     /// A slot of at least `bytes` (1 to [`SLOT_MAX`]), its content undefined.
     pub(crate) fn allocate(&mut self, bytes: usize, ground: &Ground) -> u32 {
-        let class = self.class_for(bytes.div_ceil(UNIT) as u16);
+        let units = bytes.div_ceil(UNIT) as u16;
+        self.add_classes(units);
+        let mut class = units;
         let mut head = self.classes[class as usize].head;
         if head == NONE {
+            if units <= SMALL_UNITS
+                && let Some(handle) = self.allocate_mixed(units, ground)
+            {
+                return handle;
+            }
+            class = self.class_for(units);
+            head = self.classes[class as usize].head;
+        }
+        if head == NONE {
             head = self.new_page(class, ground);
+            self.link_page(head);
         }
         let page = &mut self.pages[head as usize];
         let unit = if page.free != 0 {
@@ -249,10 +270,13 @@ impl Arena {
         handle_of(head, u32::from(unit))
     }
 
-    /// Takes a slot back.
-    pub(crate) fn free(&mut self, handle: u32) {
+    /// Takes back a slot that was allocated for so many bytes, or for as many units at least.
+    pub(crate) fn free(&mut self, handle: u32, bytes: usize) {
         let mut index = page_of(handle);
         let class = self.pages[index].class;
+        if class == MIXED {
+            return self.free_mixed(handle, bytes.div_ceil(UNIT) as u16);
+        }
         if class > SMALL_UNITS {
             index &= !(RUN_PAGES as usize - 1);
         }
@@ -344,7 +368,9 @@ impl Arena {
                 let is_free = run.free >> page & 1 != 0;
                 assert!(!is_free || record.class == 0);
                 page_bytes += if is_free { 0 } else { PAGE_BYTES };
-                if record.class != 0 && (record.class <= SMALL_UNITS || page == 0) {
+                if record.class == MIXED {
+                    entry_bytes += usize::from(record.live) * UNIT;
+                } else if record.class != 0 && (record.class <= SMALL_UNITS || page == 0) {
                     assert!(record.live > 0, "empty pages are free");
                     entry_bytes += usize::from(record.live) * usize::from(record.class) * UNIT;
                     pages_of[usize::from(record.class)] += 1;
@@ -370,22 +396,27 @@ impl Arena {
                 (previous, page) = (page, entry.next);
             }
         }
+        self.verify_mixed();
+    }
+
+    /// Makes records for all classes up to this one.
+    #[inline]
+    fn add_classes(&mut self, last: u16) {
+        let needed = last as usize + 1;
+        if self.classes.len() < needed {
+            self.classes.reserve_exact(needed - self.classes.len());
+            let blank = Class {
+                head: NONE,
+                pages: 0,
+                mixed_free: 0,
+            };
+            self.classes.resize(needed, blank);
+        }
     }
 
     /// The class to take a slot of `units` from: its own, or a slightly larger one with room while this arena is small
     /// in it. Otherwise values of many sizes would each hold a page of their own in each of hundreds of shards.
-    fn class_for(&mut self, units: u16) -> u16 {
-        let needed = units as usize + 1;
-        if self.classes.len() < needed {
-            self.classes.reserve_exact(needed - self.classes.len());
-            self.classes.resize(
-                needed,
-                Class {
-                    head: NONE,
-                    pages: 0,
-                },
-            );
-        }
+    fn class_for(&self, units: u16) -> u16 {
         let own = self.classes[units as usize];
         if own.head != NONE || own.pages >= 4 {
             return units;
@@ -401,10 +432,10 @@ impl Arena {
             .unwrap_or(units)
     }
 
-    /// Makes a page of `class` the head of its list.
+    /// Makes a page of `class`, which is in no list yet.
     #[cold]
     fn new_page(&mut self, class: u16, ground: &Ground) -> u32 {
-        let (first, count) = if class <= SMALL_UNITS {
+        let (first, count) = if is_single(class) {
             let run = if self.some_free != NONE {
                 self.some_free
             } else if self.all_free != NONE {
@@ -442,9 +473,17 @@ impl Arena {
                 next: NONE,
             };
         }
-        self.classes[class as usize].pages += 1;
-        self.link_page(first);
+        *self.page_count(class) += 1;
         first
+    }
+
+    /// How many pages there are of this class.
+    fn page_count(&mut self, class: u16) -> &mut u32 {
+        if class == MIXED {
+            &mut self.mixed.pages
+        } else {
+            &mut self.classes[class as usize].pages
+        }
     }
 
     /// Counts pages of a run that the system will have to back from now on.
@@ -456,11 +495,11 @@ impl Arena {
     /// Gives an empty page, which is in no list, back to its run.
     fn release_page(&mut self, first: u32) {
         let class = self.pages[first as usize].class;
-        let count = if class <= SMALL_UNITS { 1 } else { RUN_PAGES };
+        let count = if is_single(class) { 1 } else { RUN_PAGES };
         for index in first..first + count {
             self.pages[index as usize].class = 0;
         }
-        self.classes[class as usize].pages -= 1;
+        *self.page_count(class) -= 1;
         let bits = if count == 1 {
             1 << (first % RUN_PAGES)
         } else {
@@ -479,7 +518,7 @@ impl Arena {
         let missing = self.fresh as usize - self.runs.len();
         if self.runs.capacity() < self.fresh as usize {
             // Small steps: in hundreds of shards, doubling would hold more than the pages described.
-            let more = (self.runs.len() / 4).max(4);
+            let more = (self.runs.len() / 4).max(2);
             self.runs.reserve_exact(more);
             self.pages.reserve_exact(more * RUN_PAGES as usize);
         }
@@ -528,6 +567,9 @@ impl Arena {
         // SAFETY: less than the capacity.
         let slot = unsafe { map_slot(self.map.as_ptr(), number) };
         slot.store(chunk.start().as_ptr(), Release);
+        if self.chunks.len() == self.chunks.capacity() {
+            self.chunks.reserve_exact((self.chunks.len() / 4).max(1));
+        }
         self.chunks.push(chunk);
     }
 
@@ -665,6 +707,12 @@ fn page_of(handle: u32) -> usize {
 #[inline]
 fn handle_of(page: u32, unit: u32) -> u32 {
     (1 << UNIT_BITS) + (page << PAGE_UNIT_BITS) + unit
+}
+
+/// Whether a page of this class is a single one, not a run.
+#[inline]
+fn is_single(class: u16) -> bool {
+    class <= SMALL_UNITS || class == MIXED
 }
 
 /// Units that a page of this class has.

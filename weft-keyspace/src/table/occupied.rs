@@ -289,7 +289,7 @@ impl<'a> Occupied<'a> {
         if fields_due.is_some() {
             table.count_fielded(-1);
         }
-        table.arena.free(found.handle);
+        table.arena.free(found.handle, entry.slot_bytes());
         table.changed = true;
         table.shrink(context, position);
         value
@@ -346,7 +346,7 @@ impl<'a> Occupied<'a> {
                 table.stash(self.position, new);
             }
         }
-        table.arena.free(handle);
+        table.arena.free(handle, entry.slot_bytes());
         table.changed = true;
         table.count_deadlines(isize::from(deadline.is_some()) - isize::from(before.is_some()));
         self.found = Found {
