@@ -156,6 +156,15 @@ impl<'a> View<'a> {
         }
     }
 
+    /// The entries from one rank on, those before it passed over unread.
+    #[inline]
+    pub(super) fn iter_from(self, rank: usize) -> Walk<'a> {
+        Walk {
+            view: self,
+            reader: Reader(&self.entries[self.offset(rank)..]),
+        }
+    }
+
     /// How many entries come before this id, and whether there is one with it.
     pub(super) fn rank(self, id: Id) -> (usize, bool) {
         let mut rank = 0;

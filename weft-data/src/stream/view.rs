@@ -200,8 +200,8 @@ impl<'a> StreamRef<'a> {
         }
         let stream = match self.0 {
             Form::Small(small) => {
-                let entries = small.view().iter();
-                let entries = entries.skip(ranks.start as usize).take(left);
+                let entries = small.view().iter_from(ranks.start as usize);
+                let entries = entries.take(left);
                 if backwards {
                     entries.collect::<Vec<_>>().into_iter().rev().for_each(each);
                 } else {
@@ -215,8 +215,9 @@ impl<'a> StreamRef<'a> {
             let last = ranks.start + left as u64 - 1;
             let mut found = Vec::new();
             for (first, node) in stream.nodes.leaves_back_from(last) {
-                let behind = (last + 1).saturating_sub(first).min(u64::from(node.items));
-                found.extend(node.view().iter().take(behind as usize));
+                let behind = (last + 1).saturating_sub(first).min(u64::from(node.items)) as usize;
+                let wanted = behind.min(left);
+                found.extend(node.view().iter_from(behind - wanted).take(wanted));
                 while let Some(entry) = found.pop() {
                     each(entry);
                     left -= 1;
@@ -228,7 +229,7 @@ impl<'a> StreamRef<'a> {
         } else {
             for (first, node) in stream.nodes.leaves_from(ranks.start) {
                 let skipped = ranks.start.saturating_sub(first) as usize;
-                for entry in node.view().iter().skip(skipped) {
+                for entry in node.view().iter_from(skipped) {
                     each(entry);
                     left -= 1;
                     if left == 0 {
@@ -267,8 +268,14 @@ impl<'a> StreamRef<'a> {
     #[must_use]
     pub fn last(self) -> Option<Entry<'a>> {
         match self.0 {
-            Form::Small(small) => small.view().iter().last(),
-            Form::Large(stream) => stream.nodes.last()?.view().iter().last(),
+            Form::Small(small) => {
+                let last = small.len().checked_sub(1)?;
+                small.view().iter_from(last).next()
+            }
+            Form::Large(stream) => {
+                let node = stream.nodes.last()?;
+                node.view().iter_from(node.items as usize - 1).next()
+            }
         }
     }
 
