@@ -64,7 +64,7 @@ fn waitaof(cx: &mut Context<'_, '_>) -> Result<(), CommandError> {
     if !(0..=1).contains(&local) {
         return Err(LOCAL);
     }
-    let replicas = integer(&cx.args[2])?;
+    let replicas = integer(&cx.args[2]).map_err(|_| NOT_POSITIVE)?;
     if replicas < 0 {
         return Err(NOT_POSITIVE);
     }
