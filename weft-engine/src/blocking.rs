@@ -63,6 +63,8 @@ pub(crate) struct Wish {
     pub(crate) awaits: Option<(Awaited, Range<usize>)>,
     /// What has to hold besides the key's holding such a value.
     pub(crate) condition: Option<Box<dyn Condition>>,
+    /// The arguments to be run with in place of the command's own, the keys in the same places.
+    pub(crate) args: Option<OwnedArgs>,
     /// Which of the command's keys the command puts data into when it is served.
     pub(crate) feeds: Option<usize>,
     /// When the wait ends at the latest, on the scale of the engine's clock.
@@ -89,6 +91,7 @@ pub(crate) fn awaited_as(entry: Entry<'_>) -> Option<Awaited> {
     match entry.collection()?.kind() {
         Kind::List => Some(Awaited::List),
         Kind::SortedSet => Some(Awaited::SortedSet),
+        Kind::Stream => Some(Awaited::Stream),
         _ => None,
     }
 }
@@ -144,7 +147,7 @@ impl Wait {
             state: AtomicU8::new(OPEN),
             client: Arc::clone(client.record()),
             command,
-            args: args.into(),
+            args: wish.args.unwrap_or_else(|| args.into()),
             database: client.database,
             protocol: client.protocol,
             traceless: client.flags().contains(ClientFlags::NO_TOUCH),

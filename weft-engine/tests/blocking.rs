@@ -711,3 +711,161 @@ fn waiting_for_replicas_is_waiting_for_the_time() {
         assert_eq!(server.read(0), reply);
     }
 }
+
+/// One entry of a stream as XREAD replies it in RESP2.
+fn entry(stream: &str, id: &str) -> String {
+    format!(
+        "*1 *2 ${} {stream} *1 *2 ${} {id} *2 $1 f $1 v ",
+        stream.len(),
+        id.len()
+    )
+}
+
+#[test]
+fn readers_of_a_stream_are_all_told() {
+    let mut server = Server::new(6);
+    server.send(5, "XADD s 5-0 f v");
+    server.read(5);
+    server.send(0, "XREAD BLOCK 0 STREAMS s $");
+    server.send(1, "XREAD BLOCK 1000 COUNT 1 STREAMS other s $ 5");
+    server.send(2, "XREAD BLOCK 0 STREAMS s 7-0");
+    server.send(3, "XREAD BLOCK 0 STREAMS s other 6 3-0");
+    server.send(4, "XREAD BLOCK 1000 STREAMS s +");
+    assert_eq!(server.read(4), entry("s", "5-0"));
+    server.send(4, "XREAD BLOCK 1000 STREAMS other +");
+    for who in 0..5 {
+        assert!(server.waits(who), "{who}");
+    }
+    assert_eq!(server.ask(5, "XADD s 6-0 f v"), "$3 6-0 ");
+    assert_eq!(server.read(0), entry("s", "6-0"));
+    assert_eq!(server.read(1), entry("s", "6-0"));
+    // For these it is not enough, nor is it that another stream begins.
+    server.send(5, "XADD other 1-0 f v\nXADD s 7-0 f v");
+    server.read(5);
+    assert!(server.waits(2) && !server.waits(3) && !server.waits(4));
+    assert_eq!(server.read(3), entry("s", "7-0"));
+    assert_eq!(server.read(4), entry("other", "1-0"));
+    // One that goes, or becomes something else, is waited for on.
+    for change in [
+        "DEL s",
+        "SET s v\nDEL s",
+        "XADD s 3-0 f v\nDEL s",
+        "FLUSHALL",
+    ] {
+        server.send(5, change);
+        assert!(server.waits(2), "{change}");
+    }
+    server.read(5);
+    assert_eq!(server.ask(5, "XADD s 8-0 f v\nXLEN s"), "$3 8-0 :1 ");
+    assert_eq!(server.read(2), entry("s", "8-0"));
+    // Time passes as for others.
+    server.send(0, "XREAD BLOCK 20 STREAMS s $");
+    server.advance_ms(19);
+    assert!(server.waits(0));
+    server.advance_ms(1);
+    assert_eq!(server.read(0), "*-1 ");
+    for (block, error) in [
+        ("0.1", "-ERR timeout is not an integer or out of range "),
+        ("x", "-ERR timeout is not an integer or out of range "),
+        ("-1", "-ERR timeout is negative "),
+        ("9223372036854775807", "-ERR timeout is out of range "),
+    ] {
+        let request = format!("XREAD BLOCK {block} STREAMS s $");
+        assert_eq!(server.ask(0, &request), error);
+    }
+    assert_eq!(server.info(5, "total_blocking_keys"), "0");
+}
+
+#[test]
+fn an_entry_goes_to_one_consumer_of_a_group() {
+    let mut server = Server::new(5);
+    server.send(4, "XGROUP CREATE s g 0 MKSTREAM\nXGROUP CREATE s h 0");
+    server.read(4);
+    server.send(0, "XREADGROUP GROUP g a BLOCK 0 STREAMS s >");
+    server.send(1, "XREADGROUP GROUP g b BLOCK 0 STREAMS s >");
+    server.send(2, "XREADGROUP GROUP h a BLOCK 10000 NOACK STREAMS s >");
+    assert_eq!(server.info(4, "total_blocking_keys_on_nokey"), "1");
+    server.effects();
+    assert_eq!(server.ask(4, "XADD s 1-0 f v"), "$3 1-0 ");
+    assert_eq!(server.read(0), entry("s", "1-0"));
+    assert_eq!(server.read(2), entry("s", "1-0"));
+    assert!(server.waits(1));
+    let effects = server.effects();
+    assert_eq!(effects[0], "XADD s 1-0 f v");
+    assert!(
+        effects[1].starts_with("XCLAIM s g a 0 1-0 TIME "),
+        "{effects:?}"
+    );
+    assert_eq!(server.ask(4, "XADD s 2-0 f v"), "$3 2-0 ");
+    assert_eq!(server.read(1), entry("s", "2-0"));
+    assert_eq!(
+        server.ask(4, "XPENDING s g"),
+        "*4 :2 $3 1-0 $3 2-0 *2 *2 $1 a $1 1 *2 $1 b $1 1 "
+    );
+    // What is pending does not wait for anything.
+    assert_eq!(
+        server.ask(0, "XREADGROUP GROUP g a BLOCK 0 STREAMS s 0"),
+        entry("s", "1-0")
+    );
+    // One of several streams.
+    server.send(4, "XGROUP CREATE t g 0 MKSTREAM");
+    server.read(4);
+    server.send(0, "XREADGROUP GROUP g a BLOCK 0 STREAMS t s > >");
+    server.send(3, "XREADGROUP GROUP g c BLOCK 50 STREAMS s t > >");
+    assert_eq!(server.ask(4, "XADD s 3-0 f v"), "$3 3-0 ");
+    assert_eq!(server.read(0), entry("s", "3-0"));
+    server.advance_ms(50);
+    assert_eq!(server.read(3), "*-1 ");
+}
+
+#[test]
+fn who_reads_for_a_group_hears_that_it_is_gone() {
+    let no_group =
+        "-NOGROUP No such key 's' or consumer group 'g' in XREADGROUP with GROUP option ";
+    let wrong_type = "-WRONGTYPE Operation against a key holding the wrong kind of value ";
+    for (change, error) in [
+        ("DEL s", no_group),
+        ("UNLINK s", no_group),
+        ("FLUSHDB", no_group),
+        ("FLUSHALL", no_group),
+        ("SET s x", wrong_type),
+        ("RPUSH l e\nRENAME l s", wrong_type),
+        ("RENAME s t", no_group),
+        ("SWAPDB 0 1", no_group),
+        ("XGROUP DESTROY s g", no_group),
+        ("PEXPIREAT s 1", no_group),
+        ("MOVE s 1", no_group),
+    ] {
+        let mut server = Server::new(3);
+        server.send(2, "XGROUP CREATE s g $ MKSTREAM");
+        server.send(0, "XREADGROUP GROUP g c BLOCK 0 STREAMS s >");
+        server.send(1, "XREAD BLOCK 0 STREAMS s $");
+        assert!(server.waits(0));
+        server.send(2, change);
+        assert_eq!(server.read(0), error, "{change}");
+        assert!(server.waits(1), "{change}");
+    }
+    // Found out by whoever looks, or by the clock.
+    for look in ["GET s", "TTL s", ""] {
+        let mut server = Server::new(3);
+        server.send(2, "XGROUP CREATE s g $ MKSTREAM\nPEXPIRE s 100");
+        server.send(0, "XREADGROUP GROUP g c BLOCK 0 STREAMS s >");
+        server.clock.advance_ms(100);
+        if look.is_empty() {
+            server.worker.expire(&server.engine, &server.clock, 100);
+            server.attend();
+        } else {
+            server.send(2, look);
+        }
+        assert_eq!(server.read(0), no_group, "{look}");
+    }
+    // Other changes are no news.
+    let mut server = Server::new(2);
+    server.send(1, "XGROUP CREATE s g $ MKSTREAM\nXGROUP CREATE s h $");
+    server.send(0, "XREADGROUP GROUP g c BLOCK 0 STREAMS s >");
+    server.send(
+        1,
+        "XGROUP DESTROY s h\nXTRIM s MAXLEN 0\nPEXPIRE s 100000\nXSETID s 9-0",
+    );
+    assert!(server.waits(0));
+}

@@ -84,6 +84,7 @@ fn wait_for(cx: &mut Context<'_, '_>, replicas: i64, deadline_ns: Option<u64>, n
     cx.wait(Wish {
         awaits: None,
         condition: None,
+        args: None,
         feeds: None,
         deadline_ns,
         lapsed: none,

@@ -190,6 +190,7 @@ fn wait(
     cx.wait(Wish {
         awaits: Some((Awaited::List, keys)),
         condition: None,
+        args: None,
         feeds,
         deadline_ns,
         lapsed: Nothing::NullArray,

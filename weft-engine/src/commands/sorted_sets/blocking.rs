@@ -107,6 +107,7 @@ fn wait(cx: &mut Context<'_, '_>, deadline_ns: Option<u64>) {
     cx.wait(Wish {
         awaits: Some((Awaited::SortedSet, 0..cx.keys.len())),
         condition: None,
+        args: None,
         feeds: None,
         deadline_ns,
         lapsed: Nothing::NullArray,

@@ -1,17 +1,21 @@
 //! Reading on from where one was: XREAD, and XREADGROUP on behalf of a group.
 //!
 //! A request is read once (`Reading::parse`), which is when `$` and `+` become ids, and can then be served any number of times: serving says
-//! whether there was anything.
+//! whether there was anything. If there was not, the client may wait: each stream then has its own condition.
 
 use smallvec::SmallVec;
+use weft_data::collection::Kind;
 use weft_data::stream::{Id, StreamRef};
-use weft_resp::Protocol;
+use weft_keyspace::{Awaited, Entry};
+use weft_resp::{OwnedArgs, Protocol};
 
 use super::super::options::{integer, is};
+use super::super::timeouts;
 use super::{
     Before, Listing, Part, READ, Snapshot, edit, id_argument, is_brief, number_argument, quoting,
     reply_before, reply_entry, strict_id, touched, touched_silently,
 };
+use crate::blocking::{Condition, Nothing, Wish};
 use crate::command::{Argument, Begin, CommandRow, Find, Flags, KeyFlags, KeySpec};
 use crate::dispatch::{Context, Key};
 use crate::error::CommandError;
@@ -101,6 +105,16 @@ pub(super) struct Reading<'a> {
     group: Option<(&'a [u8], &'a [u8])>,
     /// What is delivered counts as acknowledged.
     no_ack: bool,
+    /// If there is nothing, wait for so long.
+    block: Option<Block>,
+    /// The argument with the first id.
+    first_id: usize,
+}
+
+/// How long to wait.
+#[derive(Clone, Copy, Debug)]
+struct Block {
+    deadline_ns: Option<u64>,
 }
 
 /// What a stream has for the reader.
@@ -121,8 +135,12 @@ fn xreadgroup(cx: &mut Context<'_, '_>) -> Result<(), CommandError> {
 
 fn read(cx: &mut Context<'_, '_>, in_group: bool) -> Result<(), CommandError> {
     let reading = Reading::parse(cx, in_group)?;
-    if !reading.serve(cx)? {
-        cx.reply.null_array();
+    if reading.serve(cx)? {
+        return Ok(());
+    }
+    match reading.block {
+        Some(block) => reading.wait(cx, block),
+        None => cx.reply.null_array(),
     }
     Ok(())
 }
@@ -135,6 +153,8 @@ impl<'a> Reading<'a> {
             most: u64::MAX,
             group: None,
             no_ack: false,
+            block: None,
+            first_id: 0,
         };
         let mut at = 1;
         loop {
@@ -145,6 +165,10 @@ impl<'a> Reading<'a> {
             if is(word, "COUNT") && more >= 1 {
                 let most = u64::try_from(integer(&args[at + 1])?).unwrap_or(0);
                 reading.most = if most == 0 { u64::MAX } else { most };
+                at += 2;
+            } else if is(word, "BLOCK") && more >= 1 {
+                let deadline_ns = timeouts::milliseconds(cx, &args[at + 1])?;
+                reading.block = Some(Block { deadline_ns });
                 at += 2;
             } else if is(word, "STREAMS") && more >= 1 {
                 at += 1;
@@ -199,7 +223,8 @@ impl<'a> Reading<'a> {
         if cx.keys.len() != both / 2 || !cx.keys.iter().enumerate().all(is_key) {
             return Err(CommandError::Syntax);
         }
-        let ids = args.skip(at + both / 2);
+        self.first_id = at + both / 2;
+        let ids = args.skip(self.first_id);
         for (key, id) in cx.keys.iter().zip(ids.iter()) {
             let start = self.parse_start(cx, *key, id)?;
             self.starts.push(start);
@@ -213,6 +238,10 @@ impl<'a> Reading<'a> {
         key: Key<'_>,
         text: &[u8],
     ) -> Result<Start, CommandError> {
+        if !key.is_at_hand() {
+            // Not looked at: one that waited is served from another stream.
+            return Ok(Start::New);
+        }
         let found = super::peek(cx.unit, key)?;
         if let Some((group, _)) = self.group
             && found.and_then(|stream| stream.group(group)).is_none()
@@ -264,7 +293,8 @@ impl<'a> Reading<'a> {
     fn serve(&self, cx: &mut Context<'_, '_>) -> Result<bool, CommandError> {
         let keys = cx.keys;
         let mut served: SmallVec<[(Key<'_>, Found); 4]> = SmallVec::new();
-        for (key, start) in keys.iter().zip(&self.starts) {
+        let starts = keys.iter().zip(&self.starts);
+        for (key, start) in starts.filter(|(key, _)| key.is_at_hand()) {
             let found = match self.group {
                 Some((group, consumer)) => self.take(cx, *key, *start, group, consumer)?,
                 None => self.look(cx, *key, *start)?,
@@ -331,6 +361,40 @@ impl<'a> Reading<'a> {
             cx.continue_with(Listing::of(parts));
         }
         Ok(true)
+    }
+
+    /// Waits until one of the streams has something. What stood for the present end of a stream becomes the id of that.
+    fn wait(&self, cx: &mut Context<'_, '_>, block: Block) {
+        let mut args = OwnedArgs::default();
+        for argument in cx.args.iter().take(self.first_id) {
+            args.push(argument);
+        }
+        let mut awaited = Vec::with_capacity(cx.keys.len());
+        for (key, start) in cx.keys.iter().zip(&self.starts) {
+            let after = match start {
+                Start::After(id) => {
+                    args.push(id.text().as_bytes());
+                    Some(*id)
+                }
+                Start::New => {
+                    args.push(b">");
+                    None
+                }
+            };
+            awaited.push((key.name.into(), after));
+        }
+        cx.wait(Wish {
+            awaits: Some((Awaited::Stream, 0..cx.keys.len())),
+            condition: Some(Box::new(HasMore {
+                awaited,
+                group: self.group.map(|(group, _)| group.into()),
+            })),
+            args: Some(args),
+            feeds: None,
+            deadline_ns: block.deadline_ns,
+            lapsed: Nothing::NullArray,
+            denied: Nothing::NullArray,
+        });
     }
 
     /// What comes after an entry.
@@ -450,6 +514,44 @@ impl<'a> Reading<'a> {
             }
         }
         Ok(found)
+    }
+}
+
+/// That a stream has something for one who waits.
+struct HasMore {
+    /// Names, and the entries behind which something has to be; none: behind what the group was given.
+    awaited: Vec<(Box<[u8]>, Option<Id>)>,
+    /// Without it there is nothing to wait for.
+    group: Option<Box<[u8]>>,
+}
+
+impl Condition for HasMore {
+    fn is_met(&self, key: &[u8], entry: Option<Entry<'_>>) -> bool {
+        let collection = entry.and_then(|entry| entry.collection());
+        let stream = collection
+            .filter(|collection| collection.kind() == Kind::Stream)
+            .map(StreamRef::from);
+        let Some(stream) = stream else {
+            return self.heeds_absence();
+        };
+        let group = self.group.as_ref().map(|name| stream.group(name));
+        if matches!(group, Some(None)) {
+            return true;
+        }
+        let has_after = |id: Id| {
+            let from = id.next();
+            from.is_some_and(|from| !stream.ranks(from, Id::MAX).is_empty())
+        };
+        let mut named = self.awaited.iter().filter(|(name, _)| **name == *key);
+        named.any(|(_, after)| match (after, &group) {
+            (Some(id), _) => has_after(*id),
+            (None, Some(Some(group))) => has_after(group.last_id),
+            (None, _) => false,
+        })
+    }
+
+    fn heeds_absence(&self) -> bool {
+        self.group.is_some()
     }
 }
 
