@@ -835,11 +835,17 @@ fn keep_index_short(request: &mut [Vec<u8>]) {
     }
 }
 
-/// Texts that BY leads to may be equal or missing, and what a table holds has no order then, which STORE would keep.
+/// Texts that BY leads to may be equal or missing, and what a table holds has no order then, which STORE would keep. Nor is it stored what
+/// is sorted by numbers: after a number out of range in another command, the reference may take any number for one.
 fn keep_order_defined(request: &mut Vec<Vec<u8>>) {
     let is = |argument: &[u8], word: &[u8]| argument.eq_ignore_ascii_case(word);
-    if request.iter().any(|argument| is(argument, b"by")) {
+    let has = |request: &[Vec<u8>], word| request.iter().any(|argument| is(argument, word));
+    if has(request, b"by") {
         request.retain(|argument| !is(argument, b"alpha"));
+    }
+    if has(request, b"store") && request.len() > 2 {
+        request.retain(|argument| !is(argument, b"by"));
+        request.insert(2, b"ALPHA".to_vec());
     }
 }
 

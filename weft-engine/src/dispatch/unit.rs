@@ -721,10 +721,15 @@ impl<'k> Unit<'k> {
     pub fn unnamed<'n>(&self, name: &'n [u8]) -> Key<'n> {
         let keyspace = &self.engine.keyspace;
         let position = keyspace.position(name);
+        let shard = keyspace.shard_of(position);
+        let latch = match &self.access {
+            Access::Many(shards) if shards.len() == keyspace.shards() => shard as u32,
+            _ => self.latch_of(shard),
+        };
         Key {
             name,
             position,
-            latch: self.latch_of(keyspace.shard_of(position)),
+            latch,
         }
     }
 

@@ -7,6 +7,7 @@ use std::borrow::Cow;
 use std::cmp::Ordering;
 
 use weft_data::number::{parse_i64, parse_score_bound};
+use weft_keyspace::StringRef;
 use weft_resp::Writer;
 use weft_rope::Rope;
 
@@ -148,6 +149,17 @@ impl Batch {
     fn checked(&mut self, number: Option<f64>) -> f64 {
         self.failed |= number.is_none();
         number.unwrap_or_default()
+    }
+
+    /// Says that an integer was looked up for an element, if it is one and a number is wanted.
+    pub(super) fn weighs_integer(&mut self, index: usize, found: StringRef<'_>) -> bool {
+        match found {
+            StringRef::Int(value) if self.criterion == Criterion::FoundNumbers => {
+                self.items[index].number = value as f64;
+                true
+            }
+            _ => false,
+        }
     }
 
     /// Says what was looked up for an element.

@@ -184,7 +184,10 @@ fn weigh(cx: &Context<'_, '_>, batch: &mut Batch, by: usize) {
     for index in 0..batch.len() {
         pattern.write_name(&batch.text(index), &mut name);
         let found = patterns::look(cx.unit, &pattern, &name);
-        batch.weigh(index, found.map(patterns::Found::text).as_deref());
+        match found {
+            Some(found) if batch.weighs_integer(index, found.value()) => {}
+            found => batch.weigh(index, found.map(patterns::Found::text).as_deref()),
+        }
     }
 }
 
