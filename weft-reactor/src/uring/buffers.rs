@@ -1,10 +1,11 @@
 //! The receive buffers: memory lent to the kernel, which fills a buffer and hands it over with a completion.
 //!
 //! Owns the buffers and the ring of descriptors through which they are lent. Both are mapped, and touched only as far as
-//! they are used: a driver that receives nothing costs one page.
+//! they are used: a driver that receives nothing costs one page. The kernel takes buffers in turn, so all that are lent
+//! are touched sooner or later: no more are in use than there are connections for.
 //!
-//! Invariant: a buffer is either in the ring (only the kernel touches it) or there is exactly one [`Buffer`] of it (only
-//! its holder touches it).
+//! Invariant: a buffer is either spare (nobody touches it) or in the ring (only the kernel touches it) or there is exactly
+//! one [`Buffer`] of it (only its holder touches it).
 
 use std::io;
 use std::ptr::{self, NonNull};
@@ -20,7 +21,11 @@ use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous, munmap};
 pub(super) const BUFFER_BYTES: usize = 16 << 10;
 
 /// Buffers of one driver, 1 MiB together. A power of two, as the ring demands.
-pub(super) const BUFFERS: usize = 64;
+const BUFFERS: usize = 64;
+
+/// Buffers in use for each connection, 256 KiB, up to all there are: what one that sends much has handed out in a turn.
+/// With fewer, those that flood would leave none to others.
+const BUFFERS_EACH: usize = 16;
 
 /// The one group of buffers a driver has.
 pub(super) const GROUP: u16 = 0;
@@ -34,6 +39,10 @@ pub(super) struct Buffers {
     published: u16,
     /// Buffers in the ring, or filled by the kernel and not yet taken over.
     lent: usize,
+    /// Buffers that are not in use.
+    spare: Vec<u16>,
+    /// How many should be in use.
+    wanted: usize,
 }
 
 impl Buffers {
@@ -45,10 +54,12 @@ impl Buffers {
             tail: 0,
             published: 0,
             lent: 0,
+            spare: (0..BUFFERS as u16).rev().collect(),
+            wanted: 0,
         })
     }
 
-    /// Registers the ring and lends all buffers.
+    /// Registers the ring and lends the first buffers.
     ///
     /// # Safety
     /// These buffers must outlive the ring behind `submitter`.
@@ -56,11 +67,31 @@ impl Buffers {
         let address = self.ring.start.as_ptr() as u64;
         // SAFETY: the mapping starts a page, holds BUFFERS entries, and outlives the ring, as the caller promises.
         unsafe { submitter.register_buf_ring_with_flags(address, BUFFERS as u16, GROUP, 0) }?;
-        for number in 0..BUFFERS as u16 {
-            self.lend(number);
-        }
+        self.serve(0);
         self.publish();
         Ok(())
+    }
+
+    /// Brings the number of buffers in use up to what so many connections need. Those beyond leave as they come back.
+    #[inline]
+    pub(super) fn serve(&mut self, connections: usize) {
+        self.wanted = (connections.max(1))
+            .saturating_mul(BUFFERS_EACH)
+            .min(BUFFERS);
+        while self.in_use() < self.wanted
+            && let Some(number) = self.spare.pop()
+        {
+            self.lend(number);
+        }
+    }
+
+    fn in_use(&self) -> usize {
+        BUFFERS - self.spare.len()
+    }
+
+    /// Whether so few are left for the kernel to fill that nobody should hold more than he must.
+    pub(super) fn are_scarce(&self) -> bool {
+        self.lent < self.wanted / 4
     }
 
     /// Buffers the kernel can fill, as far as is known here.
@@ -83,13 +114,17 @@ impl Buffers {
         }
     }
 
-    /// Puts a buffer back into the ring. The kernel sees it with the next [`Buffers::publish`].
+    /// Takes a buffer back. If it is still wanted, the kernel can use it after the next [`Buffers::publish`].
     pub(super) fn give_back(&mut self, buffer: Buffer) {
         assert!(
             Rc::ptr_eq(&self.memory, &buffer.memory),
             "another driver's buffer"
         );
-        self.lend(buffer.number);
+        if self.in_use() > self.wanted {
+            self.spare.push(buffer.number);
+        } else {
+            self.lend(buffer.number);
+        }
     }
 
     /// Tells the kernel of the buffers put back since the last time.

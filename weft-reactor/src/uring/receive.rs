@@ -11,7 +11,7 @@ use arrayvec::ArrayVec;
 use rustix::io::Errno;
 use rustix::net::sockopt;
 
-use super::buffers::{BUFFERS, Buffer};
+use super::buffers::Buffer;
 use super::ring::Completion;
 use super::tag::Operation;
 use super::{Connection, Flow, Phase, State, UringDriver};
@@ -24,9 +24,6 @@ const PLAIN_KEPT: usize = 256 << 10;
 /// Buffers one connection may hold while its receive goes on. Beyond that it is stopped until they are used up: a pass of
 /// the kernel brings up to 32.
 const HELD_WHILE_RECEIVING: usize = 4;
-
-/// With fewer buffers lent than this, connections that hold several get copies instead.
-const FEW_BUFFERS: usize = BUFFERS / 4;
 
 /// Received bytes that wait.
 pub(super) enum Piece {
@@ -215,7 +212,8 @@ impl UringDriver {
             }
         }
         self.spare_list = leftovers;
-        if self.ring.buffers.lent() < FEW_BUFFERS {
+        if self.ring.buffers.are_scarce() {
+            // Those that hold several get copies instead.
             for index in 0..self.receive_again.len() {
                 self.copy_input(self.receive_again[index], HELD_WHILE_RECEIVING);
             }
@@ -532,6 +530,7 @@ impl UringDriver {
 
     /// Starts the receives again that found no buffer, as many as there are buffers now.
     pub(super) fn feed_starved(&mut self) {
+        self.ring.buffers.serve(self.connections.len());
         for _ in 0..self.starved.len().min(self.ring.buffers.lent()) {
             let Some(id) = self.starved.pop_front() else {
                 return;
