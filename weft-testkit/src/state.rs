@@ -170,6 +170,17 @@ fn value(server: &mut dyn DoorSession, kind: &str, name: &[u8]) -> Result<Wire, 
         _ => vec![b"TYPE", name],
     };
     let reply = server.ask(&request)?;
+    let reply = match (kind, reply) {
+        ("stream", Wire::Sequence(found, mut entries)) => {
+            // What else it holds and what its groups have read; not when, which differs.
+            let about: [&[&[u8]]; 2] = [&[b"XINFO", b"STREAM", name], &[b"XINFO", b"GROUPS", name]];
+            for request in about {
+                entries.push(server.ask(request)?);
+            }
+            Wire::Sequence(found, entries)
+        }
+        (_, reply) => reply,
+    };
     // Hashes and sets have no order of their own.
     Ok(match (kind, reply) {
         ("set", Wire::Sequence(found, mut members)) => {

@@ -240,21 +240,21 @@ impl Group {
         else {
             return;
         };
-        for id in ids {
-            // Most are new ones, behind all others.
-            if self.pending.last().is_some_and(|last| last.id >= *id) {
-                self.disown(*id);
-            }
-            self.pending.put(Pending {
-                id: *id,
-                consumer: name.clone(),
-                delivered_ms: now_ms,
-                deliveries: 1,
-            });
+        // Most are new ones, behind all others.
+        let last = self.pending.last().map(|last| last.id);
+        let again = ids.partition_point(|id| last.is_some_and(|last| *id <= last));
+        let (again, new) = ids.split_at(again);
+        for id in again {
+            self.assign(*id, consumer, now_ms, 1);
         }
+        self.pending.append(new.iter().map(|id| Pending {
+            id: *id,
+            consumer: name.clone(),
+            delivered_ms: now_ms,
+            deliveries: 1,
+        }));
         self.consumers.edit(consumer, |consumer| {
-            ids.iter()
-                .for_each(|id| consumer.pending.put(PendingId(*id)));
+            consumer.pending.append(new.iter().copied().map(PendingId));
         });
     }
 

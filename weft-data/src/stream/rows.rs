@@ -184,6 +184,29 @@ impl<R: Row> Rows<R> {
         );
     }
 
+    /// Adds rows that come, in their order, behind all others.
+    pub(super) fn append(&mut self, rows: impl Iterator<Item = R>) {
+        let mut rows = rows.peekable();
+        if self.0.is_empty() {
+            let Some(first) = rows.next() else { return };
+            self.0.push_last(Run::of(first));
+        }
+        if rows.peek().is_none() {
+            return;
+        }
+        self.0.splice_last(|last, more| {
+            for row in rows {
+                let run = more.last_mut().unwrap_or(last);
+                if run.rows.len() + 1 >= R::ROOM {
+                    more.push(Run::of(row));
+                } else {
+                    run.outside += row.heap_bytes();
+                    run.rows.push(row);
+                }
+            }
+        });
+    }
+
     pub(super) fn remove<Q: Ord + ?Sized>(&mut self, key: &Q) -> Option<R>
     where
         R::Key: Borrow<Q>,

@@ -62,8 +62,12 @@ impl Generator {
             (ArgumentKind::Integer, "ms") => self.pick_text(IDLE_TIMES, ODD_IDS),
             (ArgumentKind::UnixTime, _) => self.pick_text(DELIVERY_TIMES, ODD_IDS),
             (ArgumentKind::Integer, "count") => self.pick_text(ENTRY_COUNTS, ODD_IDS),
-            (ArgumentKind::Integer, "entriesread" | "entries-added") => {
-                self.random.i64(-2..60).to_string().into_bytes()
+            // Counters that contradict each other are answered otherwise (D-19): what is said to be read is little, what is said to
+            // be added ever more.
+            (ArgumentKind::Integer, "entriesread") => self.pick_text(&["0", "-1"], &["-2", "x"]),
+            (ArgumentKind::Integer, "entries-added") => {
+                self.next_entry += 1;
+                (1000 + 10 * self.next_entry).to_string().into_bytes()
             }
             (
                 ArgumentKind::String,
