@@ -4,10 +4,12 @@
 
 use std::sync::Arc;
 
-use weft_resp::Protocol;
+use weft_keyspace::Watcher;
+use weft_resp::{Args, Protocol};
 
 use crate::blocking::{Outcome, Wait, Waiting};
 use crate::clients::{ClientFlags, ClientRecord, Clients, Registered};
+use crate::transaction::{Queued, Transaction, WatchedKey};
 
 /// Where a connection comes from.
 #[derive(Clone, Debug)]
@@ -51,6 +53,8 @@ pub struct Client {
     waiting: Option<Box<Waiting>>,
     /// The commands of its transaction are running.
     executing: bool,
+    /// The commands it has queued and the keys it watches; kept from its first transaction on.
+    transaction: Option<Box<Transaction>>,
     /// The selected database.
     pub database: usize,
     /// The protocol of its replies.
@@ -112,6 +116,7 @@ impl Client {
             arrived_ns: u64::MAX,
             waiting: None,
             executing: false,
+            transaction: None,
             database: 0,
             protocol: Protocol::Resp2,
         }
@@ -159,6 +164,11 @@ impl Client {
         self.executing
     }
 
+    /// The commands of its transaction begin or have ended.
+    pub(crate) const fn set_executing(&mut self, executing: bool) {
+        self.executing = executing;
+    }
+
     pub(crate) fn set_flag(&mut self, flag: ClientFlags, on: bool) {
         self.flags.set(flag, on);
     }
@@ -184,6 +194,7 @@ impl Client {
         if self.is_monitor() {
             self.registered.clients().stop_monitoring(self.record());
         }
+        self.end_multi();
         self.flags = ClientFlags::default();
         self.replies.off = false;
         self.replies.skip_next = false;
@@ -231,6 +242,100 @@ impl Client {
         self.set_flag(ClientFlags::WAITING, false);
         self.set_flag(ClientFlags::TIMED, false);
         Some(waiting)
+    }
+
+    /// Whether its commands are queued.
+    #[inline]
+    #[must_use]
+    pub const fn in_multi(&self) -> bool {
+        self.flags.contains(ClientFlags::MULTI)
+    }
+
+    /// Whether it watches keys.
+    #[must_use]
+    pub fn is_watching(&self) -> bool {
+        let transaction = self.transaction.as_ref();
+        transaction.is_some_and(|transaction| !transaction.watched().is_empty())
+    }
+
+    /// Whether a key has changed that it watches.
+    pub(crate) fn sees_change(&self) -> bool {
+        self.record().sees_change()
+    }
+
+    /// Its commands are queued from now on.
+    pub(crate) fn begin_multi(&mut self) {
+        self.set_flag(ClientFlags::MULTI, true);
+        self.transaction.get_or_insert_default();
+    }
+
+    pub(crate) fn transaction(&self) -> Option<&Transaction> {
+        self.transaction.as_deref()
+    }
+
+    /// Takes the transaction out for as long as it runs. What is shown of it stays.
+    pub(crate) fn take_transaction(&mut self) -> Box<Transaction> {
+        self.transaction.take().unwrap_or_default()
+    }
+
+    pub(crate) fn put_transaction(&mut self, transaction: Box<Transaction>) {
+        self.transaction = Some(transaction);
+    }
+
+    /// Queues a command. Once it is certain that none will run, they are not kept.
+    pub(crate) fn queue(&mut self, queued: Queued, args: Args<'_>) {
+        let in_vain = self.sees_change();
+        let transaction = self.transaction.get_or_insert_default();
+        if !in_vain && !transaction.is_aborted() {
+            transaction.push(queued, args);
+            self.registered.record().set_transaction(transaction);
+        }
+    }
+
+    /// A command was refused: if it is part of a transaction, that will run none.
+    pub(crate) fn abort_multi(&mut self) {
+        if self.in_multi()
+            && let Some(transaction) = &mut self.transaction
+        {
+            transaction.abort();
+        }
+    }
+
+    /// Forgets what was queued; commands run at once from now on.
+    pub(crate) fn end_multi(&mut self) {
+        self.set_flag(ClientFlags::MULTI, false);
+        if let Some(transaction) = &mut self.transaction {
+            transaction.clear();
+            self.registered.record().set_transaction(transaction);
+        }
+    }
+
+    /// What hears of changes to keys that it watches.
+    pub(crate) fn watcher(&self) -> &Arc<Watcher> {
+        self.record().watcher()
+    }
+
+    /// It watches a key.
+    pub(crate) fn watch(&mut self, key: WatchedKey) {
+        let transaction = self.transaction.get_or_insert_default();
+        transaction.watch(key);
+        self.registered.record().set_transaction(transaction);
+    }
+
+    /// It watches none of these keys any more, as far as it is concerned.
+    pub(crate) fn take_watched(&mut self) -> Vec<WatchedKey> {
+        let Some(transaction) = &mut self.transaction else {
+            return Vec::new();
+        };
+        let watched = transaction.take_watched();
+        self.registered.record().set_transaction(transaction);
+        watched
+    }
+
+    /// Bytes of the arguments of its queued commands.
+    pub(crate) fn queued_bytes(&self) -> usize {
+        let transaction = self.transaction.as_ref();
+        transaction.map_or(0, |transaction| transaction.argument_bytes())
     }
 
     /// It hears of every command from now on.

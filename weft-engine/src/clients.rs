@@ -66,6 +66,8 @@ pub struct ClientFacts {
     pub output_buffer_max: usize,
     /// Clients that monitor.
     pub monitors: usize,
+    /// Clients that watch keys.
+    pub watching: usize,
 }
 
 impl Clients {
@@ -169,6 +171,7 @@ impl Clients {
                     flags.contains(ClientFlags::HELD) || flags.contains(ClientFlags::WAITING);
                 facts.blocked += usize::from(waits);
                 facts.timed += usize::from(flags.contains(ClientFlags::TIMED));
+                facts.watching += usize::from(record.watched() > 0);
                 facts.monitors += usize::from(flags.contains(ClientFlags::MONITOR));
                 facts.input_buffer_max = facts.input_buffer_max.max(record.input_buffer());
                 facts.output_buffer_max = facts.output_buffer_max.max(record.unsent());

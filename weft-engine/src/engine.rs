@@ -270,6 +270,7 @@ impl Engine {
                 worker.most_commands_in_turn.reset();
                 Totals {
                     connected_clients: 0,
+                    watched_keys: 0,
                     ..Totals::of(worker)
                 }
             })

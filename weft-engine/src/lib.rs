@@ -29,3 +29,4 @@ pub mod session;
 pub mod slow_log;
 pub mod statistics;
 pub mod step_times;
+mod transaction;

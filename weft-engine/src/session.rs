@@ -177,11 +177,16 @@ impl Session {
     }
 
     /// Whether another worker may go on with the session. Not while it is being closed, nor while requests are left or held,
-    /// nor while lines are pushed to it. One that waits may.
+    /// nor while lines are pushed to it, nor with a transaction. One that waits may.
     #[must_use]
     pub fn may_move(&self) -> bool {
         let held = !self.held.is_empty() || self.held_error.is_some();
-        !self.client.closing() && !self.unfinished && !held && !self.client.is_monitor()
+        let transaction = self.client.in_multi() || self.client.is_watching();
+        !self.client.closing()
+            && !self.unfinished
+            && !held
+            && !self.client.is_monitor()
+            && !transaction
     }
 
     /// Whether it may wait for ever for its client: such a session is not ended by `timeout`.
@@ -470,6 +475,10 @@ impl Session {
         if let Some(waiting) = self.client.end_waiting() {
             dispatch::leave_queues(engine, worker.id(), &waiting);
         }
+        let watched = self.client.take_watched();
+        if !watched.is_empty() {
+            dispatch::forget(engine, worker, &watched, self.client.watcher());
+        }
     }
 
     /// Runs more of the requests that were left.
@@ -575,7 +584,8 @@ impl Session {
         clock: &dyn Clock,
         out: &mut Output,
     ) -> Verdict {
-        let buffered = self.parser.buffered_bytes();
+        // What is queued counts as not yet finished, as in Redis.
+        let buffered = self.parser.buffered_bytes() + self.client.queued_bytes();
         if buffered > worker.settings().client_query_buffer_limit() {
             worker.statistics().query_buffer_limit_disconnections.add(1);
             self.client

@@ -91,6 +91,8 @@ counters! {
     logins_refused,
     /// Values handed over to be freed.
     reaped_objects,
+    /// Keys that are watched now, each counted once.
+    watched_keys,
     /// Changes to the data set.
     changes,
     /// Clients cut off because their unfinished request grew over the limit.

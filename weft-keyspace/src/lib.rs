@@ -27,6 +27,8 @@ mod table;
 #[forbid(unsafe_code)]
 mod waiters;
 #[forbid(unsafe_code)]
+mod watchers;
+#[forbid(unsafe_code)]
 mod word;
 
 pub use entry::{Entry, NewValue, Outside, OwnedEntry, OwnedValue, StringRef, ValueRef};
@@ -42,3 +44,4 @@ pub use shard::{
 };
 pub use table::{Census, Dropped, LENGTH_CLASSES, Lengths, PLACE_BYTES, load_ahead};
 pub use waiters::{Awaited, Waiter};
+pub use watchers::{Watched, Watcher};

@@ -27,6 +27,7 @@ use crate::position::Position;
 use crate::spine::Spine;
 use crate::table::{Census, Context, Databases, Dropped, Measure, Occupied, Table, TableCensus};
 use crate::waiters::{Awaited, Waiter, Waiters};
+use crate::watchers::{Watched, Watcher, Watchers};
 use capture::Capture;
 pub use capture::{PreImage, Prior};
 
@@ -84,6 +85,7 @@ pub struct Shard {
     /// Somebody waits for a key.
     awaited: bool,
     waiters: Option<Box<Waiters>>,
+    watchers: Option<Box<Watchers>>,
 }
 
 impl Shard {
@@ -95,6 +97,7 @@ impl Shard {
             garbage: Vec::new(),
             awaited: false,
             waiters: None,
+            watchers: None,
         }
     }
 
@@ -316,6 +319,9 @@ impl Shard {
 
     /// Empties a database. What was in it is freed by the caller, when the latch is free. Not captured.
     pub fn flush(&mut self, db: usize) -> Dropped {
+        if let Some(watchers) = &self.watchers {
+            watchers.mark_all(db);
+        }
         self.databases.take(db)
     }
 
@@ -510,6 +516,63 @@ impl Shard {
 
     fn waiters(&self) -> Option<&Waiters> {
         self.waiters.as_deref()
+    }
+
+    /// Whether anybody may be watching a key here.
+    #[inline]
+    pub fn has_watchers(&self) -> bool {
+        self.watchers.is_some()
+    }
+
+    /// Whether anybody watches a key here.
+    pub fn watches_anything(&self) -> bool {
+        let watchers = self.watchers.as_ref();
+        watchers.is_some_and(|watchers| !watchers.is_empty())
+    }
+
+    /// Lets somebody hear of changes to a key, which is there if it is `alive`.
+    pub fn watch(&mut self, db: usize, key: &[u8], alive: bool, watcher: &Arc<Watcher>) -> Watched {
+        let watchers = self.watchers.get_or_insert_default();
+        watchers.add(db, key, alive, watcher)
+    }
+
+    /// It hears of the key no longer; whether it was the last who watched it.
+    pub fn unwatch(&mut self, db: usize, key: &[u8], watcher: &Arc<Watcher>) -> bool {
+        let Some(watchers) = &mut self.watchers else {
+            return false;
+        };
+        let last = watchers.remove(db, key, watcher);
+        if watchers.is_spent() {
+            self.watchers = None;
+        }
+        last
+    }
+
+    /// Lets those know who watch a key that it has changed; `removed`: no more than that it is gone.
+    #[cold]
+    pub fn mark_watchers(&self, db: usize, key: &[u8], removed: bool) {
+        if let Some(watchers) = &self.watchers {
+            watchers.mark(db, key, removed);
+        }
+    }
+
+    /// Lets those know who watch keys that two databases are about to change places, as far as a key is in either of them at
+    /// `now_ms`.
+    pub fn mark_swapped(
+        &self,
+        databases: [usize; 2],
+        now_ms: u64,
+        hash: impl Fn(&[u8]) -> Position,
+    ) {
+        let Some(watchers) = &self.watchers else {
+            return;
+        };
+        watchers.mark_swapped(databases, |key| {
+            databases.iter().any(|db| {
+                let entry = self.find(*db, hash(key), key);
+                entry.is_some_and(|entry| entry.deadline().is_none_or(|at| at > now_ms))
+            })
+        });
     }
 
     /// Memory of this shard.

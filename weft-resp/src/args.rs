@@ -74,6 +74,30 @@ impl Requests {
         (0..self.len()).map(move |index| self.get(index, source))
     }
 
+    /// Bytes of memory, large arguments included.
+    pub(crate) fn allocated_bytes(&self) -> usize {
+        self.ends.capacity() * size_of::<u32>()
+            + self.spans.capacity() * size_of::<Span>()
+            + self.store.allocated_bytes()
+    }
+
+    /// Appends a request of which a copy is made: of short arguments behind those in `bytes`, which is the source from then on. Large
+    /// ones are shared.
+    pub(crate) fn push_copy(&mut self, args: Args<'_>, bytes: &mut Vec<u8>) {
+        for span in args.spans {
+            let copied = match span.place() {
+                Place::Large(index) => self.store.push_large(args.store.large[index].rope.clone()),
+                _ => {
+                    let (start, argument) = (bytes.len(), args.bytes(*span));
+                    bytes.extend_from_slice(argument);
+                    Span::source(start, argument.len())
+                }
+            };
+            self.spans.push(copied);
+        }
+        self.finish();
+    }
+
     /// Ends the request whose spans have just been pushed.
     #[inline]
     pub(crate) fn finish(&mut self) {

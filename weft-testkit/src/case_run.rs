@@ -10,6 +10,7 @@ use crate::door::{Answer, Door, DoorSession, Protocol};
 use crate::error::KitError;
 use crate::finding::shown;
 use crate::literal::Expected;
+use crate::transaction;
 use crate::wire::write_request;
 
 /// A case that did not get the expected answer.
@@ -138,6 +139,9 @@ pub fn play_file(
             played.skipped.push(format!("{} (no {missing})", case.name));
             continue;
         }
+        if door.delivery() == Delivery::Transaction && !transaction::fits(case) {
+            continue;
+        }
         for protocol in case.protocols() {
             played.count += 1;
             played.failures.extend(play(
@@ -191,7 +195,8 @@ impl<'a> Player<'a> {
         self.waiting.push(exchange);
         // The present time in a request has to be present when it is executed, and what follows the end of a
         // connection has nobody to go to.
-        let at_once = self.waiting.len() >= self.delivery.batch_length()
+        let at_once = self.delivery == Delivery::Transaction
+            || self.waiting.len() >= self.delivery.batch_length()
             || exchange.replies(self.protocol).contains(&Expected::Closed);
         if at_once {
             self.settle(explained)
@@ -209,6 +214,9 @@ impl<'a> Player<'a> {
         else {
             return Ok(None);
         };
+        if self.delivery == Delivery::Transaction {
+            return transact(session.as_mut(), &exchanges, self.protocol, explained);
+        }
         let mut bytes = Vec::new();
         for exchange in &exchanges {
             match &exchange.sent {
@@ -247,6 +255,32 @@ impl<'a> Player<'a> {
         }
         Ok(None)
     }
+}
+
+/// Sends each request between MULTI and EXEC, and judges what was answered in between.
+fn transact(
+    session: &mut dyn DoorSession,
+    exchanges: &[&Exchange],
+    protocol: Protocol,
+    explained: &mut Explained,
+) -> Result<Option<Wrong>, KitError> {
+    for exchange in exchanges {
+        let (Sent::Request { arguments, .. }, Some(expected)) =
+            (&exchange.sent, exchange.replies(protocol).first())
+        else {
+            continue;
+        };
+        let request: Vec<Vec<u8>> = arguments.iter().map(|word| word.bytes()).collect();
+        let mut bytes = Vec::new();
+        transaction::write_between([request.as_slice()], &mut bytes);
+        session.send(&bytes)?;
+        for answer in transaction::read_between(session, 1)? {
+            if !agrees(expected, &answer) && !explained.explains(exchange, expected, &answer) {
+                return Ok(Some(wrong(exchange, expected.to_string(), shown(&answer))));
+            }
+        }
+    }
+    Ok(None)
 }
 
 fn wrong(exchange: &Exchange, expected: String, came: String) -> Wrong {

@@ -14,6 +14,8 @@ pub enum Delivery {
     Split,
     /// Byte by byte.
     Bytes,
+    /// Between MULTI and EXEC.
+    Transaction,
 }
 
 /// Pieces that a batch is cut into at most, so that large values stay cheap.
@@ -23,11 +25,12 @@ const SINGLE_BYTES_MAX: usize = 1024;
 
 impl Delivery {
     /// All ways.
-    pub const ALL: [Delivery; 4] = [
+    pub const ALL: [Delivery; 5] = [
         Delivery::Single,
         Delivery::Pipeline,
         Delivery::Split,
         Delivery::Bytes,
+        Delivery::Transaction,
     ];
 
     /// What it is called in reports and on the command line.
@@ -37,6 +40,7 @@ impl Delivery {
             Delivery::Pipeline => "pipeline",
             Delivery::Split => "split",
             Delivery::Bytes => "bytes",
+            Delivery::Transaction => "transaction",
         }
     }
 
@@ -54,6 +58,7 @@ impl Delivery {
             Delivery::Pipeline => 100,
             Delivery::Split => 20,
             Delivery::Bytes => 4,
+            Delivery::Transaction => 5,
         }
     }
 
@@ -72,7 +77,7 @@ impl Delivery {
                 .collect()
         };
         match self {
-            Delivery::Single | Delivery::Pipeline => vec![length],
+            Delivery::Single | Delivery::Pipeline | Delivery::Transaction => vec![length],
             Delivery::Bytes if length <= SINGLE_BYTES_MAX => vec![1; length],
             Delivery::Split | Delivery::Bytes => cut_randomly(random),
         }

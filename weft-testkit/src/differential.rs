@@ -18,6 +18,7 @@ use crate::generator::{After, Generator, Step};
 use crate::reduction::shorten;
 use crate::rules::{alone, not_generated, rule};
 use crate::state;
+use crate::transaction;
 use crate::wire::{Wire, write_request};
 
 /// Requests of a round. Few enough that reducing a difference is quick, enough for the data to become interesting.
@@ -256,6 +257,7 @@ fn play(
     while start < steps.len() {
         let mut bytes = Vec::new();
         let mut end = start;
+        let transacted = manner.delivery == Delivery::Transaction;
         while end < steps.len() {
             write_request(&mut bytes, &steps[end].request);
             end += 1;
@@ -271,13 +273,34 @@ fn play(
         pair.doors()
             .into_iter()
             .try_for_each(|door| door.advance(0))?;
+        if transacted {
+            bytes.clear();
+            let requests = steps[start..end].iter().map(|step| step.request.as_slice());
+            transaction::write_between(requests, &mut bytes);
+        }
         for server in &mut servers {
             manner.delivery.send(server.as_mut(), &bytes, &mut random)?;
         }
         let mut difference = None;
+        let mut transacted = if transacted {
+            let [reference, subject] = &mut servers;
+            let read = |server: &mut Box<dyn DoorSession>| {
+                transaction::read_between(server.as_mut(), end - start)
+            };
+            let answers = read(reference)?.into_iter().zip(read(subject)?);
+            Some(answers.map(|(reference, subject)| [reference, subject]))
+        } else {
+            None
+        };
         for (index, step) in steps.iter().enumerate().take(end).skip(start) {
             let [reference, subject] = &mut servers;
-            let answers = [reference.read()?, subject.read()?];
+            let answers = match &mut transacted {
+                Some(answers) => match answers.next() {
+                    Some(answers) => answers,
+                    None => break,
+                },
+                None => [reference.read()?, subject.read()?],
+            };
             tally.errors += usize::from(answers[0].reply().is_some_and(Wire::is_error));
             for (hung, answer) in pair.hung.iter_mut().zip(&answers) {
                 *hung |= *answer == Answer::Nothing;

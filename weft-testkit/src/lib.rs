@@ -41,4 +41,5 @@ pub mod state;
 pub mod storm;
 pub mod threads;
 pub mod throughput;
+pub mod transaction;
 pub mod wire;

@@ -5,8 +5,9 @@
 
 use std::io::Write as _;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, AtomicUsize, Ordering, fence};
-use std::sync::{Arc, Mutex, Weak};
+use std::sync::{Arc, Mutex, OnceLock, Weak};
 
+use weft_keyspace::Watcher;
 use weft_resp::Protocol;
 
 use super::{address, lock};
@@ -16,6 +17,7 @@ use crate::command::CommandRow;
 use crate::output_watch::UNCOUNTED_BYTES;
 use crate::session::Session;
 use crate::statistics::Counter;
+use crate::transaction::Transaction;
 
 /// The name of the only user there is.
 const USER: &str = "default";
@@ -42,6 +44,8 @@ pub struct ClientRecord {
     pushes: Mutex<Pushes>,
     /// What its last command waits for.
     wait: Mutex<Weak<Wait>>,
+    /// Hears of changes to keys that it watches; made when it first does.
+    watcher: OnceLock<Arc<Watcher>>,
 }
 
 /// Written by the owner only.
@@ -64,6 +68,13 @@ struct Figures {
     buffered: AtomicUsize,
     buffer_capacity: AtomicUsize,
     arguments: AtomicUsize,
+    /// How many commands are queued.
+    queued: AtomicUsize,
+    /// Their bytes in Redis's terms.
+    queued_bytes: AtomicUsize,
+    /// Of what is kept for the transaction.
+    transaction_bytes: AtomicUsize,
+    watched: AtomicUsize,
 }
 
 /// What the client says of itself.
@@ -107,6 +118,8 @@ impl ClientFlags {
     pub const NO_TOUCH: Self = Self(1 << 4);
     /// It wants no replies: CLIENT REPLY OFF.
     pub const MUTE: Self = Self(1 << 5);
+    /// Its commands are queued until EXEC.
+    pub const MULTI: Self = Self(1 << 6);
     /// Its last command waits for data.
     pub const WAITING: Self = Self(1 << 12);
     /// It does so for a limited time.
@@ -143,6 +156,7 @@ impl ClientRecord {
             texts: Mutex::default(),
             pushes: Mutex::default(),
             wait: Mutex::default(),
+            watcher: OnceLock::new(),
         }
     }
 
@@ -312,6 +326,42 @@ impl ClientRecord {
         self.figures.arguments.store(bytes, Ordering::Relaxed);
     }
 
+    pub(crate) fn set_transaction(&self, transaction: &Transaction) {
+        let figures = &self.figures;
+        let set = |figure: &AtomicUsize, value| figure.store(value, Ordering::Relaxed);
+        set(&figures.queued, transaction.queue().len());
+        set(&figures.queued_bytes, transaction.queued_bytes());
+        set(&figures.transaction_bytes, transaction.allocated_bytes());
+        set(&figures.watched, transaction.watched().len());
+    }
+
+    pub(crate) fn set_watched(&self, keys: usize) {
+        self.figures.watched.store(keys, Ordering::Relaxed);
+    }
+
+    /// Hears of changes to the keys it watches.
+    pub(crate) fn watcher(&self) -> &Arc<Watcher> {
+        self.watcher.get_or_init(Arc::default)
+    }
+
+    /// Whether a key has changed that it watches.
+    #[inline]
+    pub(crate) fn sees_change(&self) -> bool {
+        self.watcher
+            .get()
+            .is_some_and(|watcher| watcher.is_marked())
+    }
+
+    /// How many keys it watches: none once one has changed, as in Redis.
+    #[must_use]
+    pub fn watched(&self) -> usize {
+        if self.sees_change() {
+            0
+        } else {
+            self.figures.watched.load(Ordering::Relaxed)
+        }
+    }
+
     pub(super) fn push(&self, bytes: &Arc<[u8]>) -> Pushed {
         let mut pushes = lock(&self.pushes);
         let first = pushes.waiting.is_empty();
@@ -331,7 +381,7 @@ impl ClientRecord {
     }
 
     /// The line of CLIENT LIST. Of what does not exist the constant is shown that Redis shows where it is not used:
-    /// subscriptions, transactions, watched keys, redirection. Replies are made in their worker's buffer, so that none has a size.
+    /// subscriptions, redirection. Replies are made in their worker's buffer, so that none has a size.
     pub(super) fn line(&self, command: &str, now_ns: u64) -> Vec<u8> {
         let figures = &self.figures;
         let state = figures.state.load(Ordering::Relaxed);
@@ -345,6 +395,14 @@ impl ClientRecord {
         let uncounted = unsent.min(UNCOUNTED_BYTES);
         let counted = unsent - uncounted;
         let sent = figures.output_bytes.load() - unsent as i64;
+        let queued = if flags.contains(ClientFlags::MULTI) {
+            figures.queued.load(Ordering::Relaxed) as i64
+        } else {
+            -1
+        };
+        let queued_bytes = figures.queued_bytes.load(Ordering::Relaxed);
+        let transaction = figures.transaction_bytes.load(Ordering::Relaxed);
+        let watched = self.watched();
         let mut line = Vec::with_capacity(384);
         let _ = write!(
             line,
@@ -365,13 +423,13 @@ impl ClientRecord {
         self.write_flags(flags, &mut line);
         let _ = write!(
             line,
-            " db={} sub=0 psub=0 ssub=0 multi=-1 watch=0 qbuf={buffered} qbuf-free={} argv-mem={arguments} multi-mem=0 \
-             rbs=0 rbp=0 obl={uncounted} oll={} omem={counted} tot-mem={} events={} cmd={command} user={USER} redir=-1 resp={} \
+            " db={} sub=0 psub=0 ssub=0 multi={queued} watch={watched} qbuf={buffered} qbuf-free={} argv-mem={arguments} \
+             multi-mem={queued_bytes} rbs=0 rbp=0 obl={uncounted} oll={} omem={counted} tot-mem={} events={} cmd={command} user={USER} redir=-1 resp={} \
              lib-name=",
             state & 0xffff_ffff,
             input - buffered,
             counted.div_ceil(REPLY_NODE_BYTES),
-            FIXED_BYTES + input + arguments + unsent,
+            FIXED_BYTES + input + arguments + transaction + unsent,
             if behind > 0 { "rw" } else { "r" },
             2 + (state >> 32 & 1),
         );
@@ -397,8 +455,10 @@ impl ClientRecord {
             }
         };
         show(b'O', flags.contains(ClientFlags::MONITOR));
+        show(b'x', flags.contains(ClientFlags::MULTI));
         let waits = flags.contains(ClientFlags::HELD) || flags.contains(ClientFlags::WAITING);
         show(b'b', waits);
+        show(b'd', self.sees_change());
         show(b'c', flags.contains(ClientFlags::CLOSING));
         show(b'U', self.origin.is_unix());
         show(b'e', flags.contains(ClientFlags::NO_EVICT));

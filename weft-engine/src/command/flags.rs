@@ -93,6 +93,12 @@ bit_set! {
         EXCLUSIVE = 24, "";
         /// Takes constant time if its arguments are short, although Redis does not call it fast.
         BRIEF = 25, "";
+        /// Runs at once even between MULTI and EXEC.
+        AT_ONCE = 26, "";
+        /// Runs what was queued.
+        RUNS_QUEUE = 27, "";
+        /// Looks at shards one after the other: as part of a transaction it needs the whole keyspace alone.
+        WALKS = 28, "";
     }
 }
 

@@ -47,7 +47,8 @@ pub(super) const ROWS: &[CommandRow] = &[
             .with(Flags::STALE)
             .with(Flags::FAST)
             .with(Flags::NO_AUTH)
-            .with(Flags::ALLOW_BUSY),
+            .with(Flags::ALLOW_BUSY)
+            .with(Flags::AT_ONCE),
         categories: Categories::CONNECTION,
         group: "connection",
         since: "1.0.0",
@@ -140,7 +141,8 @@ pub(super) const ROWS: &[CommandRow] = &[
             .with(Flags::STALE)
             .with(Flags::FAST)
             .with(Flags::NO_AUTH)
-            .with(Flags::ALLOW_BUSY),
+            .with(Flags::ALLOW_BUSY)
+            .with(Flags::AT_ONCE),
         categories: Categories::CONNECTION,
         group: "connection",
         since: "6.2.0",
@@ -182,6 +184,7 @@ fn quit(cx: &mut Context<'_, '_>) -> Result<(), CommandError> {
 }
 
 fn reset(cx: &mut Context<'_, '_>) -> Result<(), CommandError> {
+    cx.forget_watched_keys();
     cx.client
         .reset(cx.worker.settings().requirepass().is_none());
     cx.reply.set_protocol(cx.client.protocol);

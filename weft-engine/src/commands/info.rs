@@ -27,7 +27,7 @@ use crate::statistics::{Account, Totals};
 pub(super) const ROWS: &[CommandRow] = &[CommandRow {
     name: "info",
     arity: -1,
-    flags: Flags::LOADING.with(Flags::STALE),
+    flags: Flags::LOADING.with(Flags::STALE).with(Flags::WALKS),
     categories: Categories::DANGEROUS,
     tips: &[
         "nondeterministic_output",

@@ -81,7 +81,7 @@ pub(super) const ROWS: &[CommandRow] = &[
     CommandRow {
         name: "randomkey",
         arity: 1,
-        flags: Flags::READONLY,
+        flags: Flags::READONLY.with(Flags::WALKS),
         categories: Categories::KEYSPACE,
         tips: &[
             "request_policy:all_shards",

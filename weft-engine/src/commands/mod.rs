@@ -35,6 +35,7 @@ mod sorted_sets;
 mod streams;
 mod strings;
 mod timeouts;
+mod transactions;
 mod values;
 
 use weft_resp::Writer;
@@ -89,6 +90,7 @@ pub const FAMILIES: &[&[CommandRow]] = &[
     scan::ROWS,
     database::ROWS,
     connection::ROWS,
+    transactions::ROWS,
     client::ROWS,
     replicas::ROWS,
     monitor::ROWS,

@@ -21,6 +21,11 @@ pub(super) const ROWS: &[CommandRow] = &[CommandRow {
 
 /// Whoever monitors already gets no reply, as in Redis.
 fn monitor(cx: &mut Context<'_, '_>) -> Result<(), CommandError> {
+    if !cx.may_block() {
+        return Err(CommandError::Text(
+            "ERR MONITOR isn't allowed for DENY BLOCKING client",
+        ));
+    }
     if !cx.client.is_monitor() {
         cx.client.monitor();
         cx.reply.ok();

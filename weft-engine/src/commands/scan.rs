@@ -33,7 +33,7 @@ pub(super) const ROWS: &[CommandRow] = &[
     CommandRow {
         name: "scan",
         arity: -2,
-        flags: Flags::READONLY,
+        flags: Flags::READONLY.with(Flags::WALKS),
         categories: Categories::KEYSPACE,
         tips: &[
             "nondeterministic_output",

@@ -5,6 +5,7 @@
 
 mod admit;
 mod context;
+mod exec;
 mod expiry;
 mod run;
 mod serve;
@@ -17,4 +18,4 @@ pub use unit::{Change, Edited, EventClass, Unit};
 pub(crate) use expiry::{ExpiryCursor, expire_cycle, next_due_ms};
 pub(crate) use run::{Batch, Planned, run};
 pub(crate) use serve::leave_queues;
-pub(crate) use unit::UnitLog;
+pub(crate) use unit::{UnitLog, forget};

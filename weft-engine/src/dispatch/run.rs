@@ -45,7 +45,7 @@ pub(crate) struct Planned {
     /// The command, a container's subcommand not yet resolved; none if the name is unknown.
     command: Option<Numbered>,
     /// Where its key lives, if it has just one in a fixed place.
-    position: Option<Position>,
+    pub(super) position: Option<Position>,
     /// The next request is known, and is of the same command, with as many arguments.
     next_is_alike: bool,
 }
@@ -143,31 +143,31 @@ impl Batch {
 }
 
 /// One connection's batch on its worker.
-struct Run<'b, 'k> {
-    engine: &'k Engine,
-    worker: &'b mut WorkerState,
-    client: &'b mut Client,
-    unit: Unit<'k>,
-    clock: &'k dyn Clock,
+pub(super) struct Run<'b, 'k> {
+    pub(super) engine: &'k Engine,
+    pub(super) worker: &'b mut WorkerState,
+    pub(super) client: &'b mut Client,
+    pub(super) unit: Unit<'k>,
+    pub(super) clock: &'k dyn Clock,
     /// When the running command began, which is when the one before it ended. With commands that share a reading: when the first
     /// of them began.
-    began_ns: u64,
+    pub(super) began_ns: u64,
     /// Commands of one kind that have run since then and are not counted yet.
     uncounted: Option<(Numbered, u64)>,
     /// What each of the last commands that shared a reading took.
     usual_ns: u64,
     /// Held but while an exclusive command runs.
-    gate: Option<GateGuard<'k>>,
+    pub(super) gate: Option<GateGuard<'k>>,
     /// Measures encoding in a turn that is timed.
-    probe: Option<&'b Probe<'b>>,
+    pub(super) probe: Option<&'b Probe<'b>>,
     /// A pause holds the request whose turn it was.
-    held: bool,
+    pub(super) held: bool,
     /// What the command that has run waits for.
     wish: Option<Wish>,
     /// The command has run and those who monitor are to know.
-    shown: Option<&'static CommandRow>,
+    pub(super) shown: Option<&'static CommandRow>,
     /// For those who monitor.
-    lines: Vec<u8>,
+    pub(super) lines: Vec<u8>,
 }
 
 /// Runs planned requests in order until the end, until a pause holds one, or until the client is to be closed, and says how many it
@@ -280,8 +280,11 @@ impl Run<'_, '_> {
         }
         let command = match admit(planned.command, self.client, args) {
             Ok(command) => command,
-            Err(refusal) => return self.refuse(&refusal, out),
+            Err(refusal) => return self.refuse(refusal, planned, out),
         };
+        if self.client.in_multi() && self.in_multi(command, planned, args, out) {
+            return;
+        }
         let outcome = self.execute(command.row, planned, args, out);
         if let Some(wish) = self.wish.take() {
             self.park(command, args, wish);
@@ -331,7 +334,15 @@ impl Run<'_, '_> {
         }
     }
 
-    fn refuse(&mut self, refusal: &Refusal, out: &mut Output) {
+    #[cold]
+    pub(super) fn refuse(&mut self, mut refusal: Refusal, planned: &Planned, out: &mut Output) {
+        self.client.abort_multi();
+        if planned
+            .command
+            .is_some_and(|command| command.row.flags.contains(Flags::RUNS_QUEUE))
+        {
+            refusal.error = self.abort_exec(&refusal.error);
+        }
         if let Some(command) = refusal.command {
             self.worker.commands.rejected(command);
         }
@@ -341,7 +352,7 @@ impl Run<'_, '_> {
         self.began_ns = self.clock.instant_ns();
     }
 
-    fn reply_error(&mut self, error: &CommandError, out: &mut Output) {
+    pub(super) fn reply_error(&mut self, error: &CommandError, out: &mut Output) {
         let text = error.text();
         self.worker.count_error(self.engine, &text);
         Writer::probed(out, self.client.protocol, self.probe).error_bytes(&text);
@@ -350,7 +361,7 @@ impl Run<'_, '_> {
     /// Counts a command that ends now. Its time is from the end of the one before: the clock is read once for both. Even that
     /// costs as much as a tenth of a GET, so that a few alike share a reading.
     #[inline]
-    fn account(&mut self, command: Numbered, args: Args<'_>, next_is_alike: bool) {
+    pub(super) fn account(&mut self, command: Numbered, args: Args<'_>, next_is_alike: bool) {
         let count = self.uncounted.map_or(0, |(_, count)| count) + 1;
         if next_is_alike && count < TOGETHER_MAX && self.may_share(command.row, args) {
             self.uncounted = Some((command, count));
@@ -403,7 +414,7 @@ impl Run<'_, '_> {
     }
 
     /// Counts what shares a reading with a command that did not come.
-    fn count_left(&mut self) {
+    pub(super) fn count_left(&mut self) {
         if let Some((command, count)) = self.uncounted.take() {
             self.count_until_now(command, count);
         }
@@ -444,7 +455,7 @@ impl Run<'_, '_> {
         args: Args<'_>,
         out: &mut Output,
     ) -> Result<Option<Box<dyn Steps>>, CommandError> {
-        if self.engine.clients.may_be_paused() && self.has_to_wait(row) {
+        if self.engine.clients.may_be_paused() && self.has_to_wait(row.flags) {
             return Ok(None);
         }
         self.unit.begin(self.client.database);
@@ -469,10 +480,23 @@ impl Run<'_, '_> {
         if row.flags.contains(Flags::WRITE) && self.unit.has_waiters() {
             self.latch_for_waiters(row, args, keys);
         }
-        if self.gate.is_none() && self.engine.clients.may_be_paused() && self.has_to_wait(row) {
+        if self.gate.is_none() && self.engine.clients.may_be_paused() && self.has_to_wait(row.flags)
+        {
             // The pause began while it waited for the keyspace.
             return Ok(None);
         }
+        self.call(row, args, keys, out)
+    }
+
+    /// Calls a command's handler, all latches held.
+    #[inline(always)]
+    pub(super) fn call(
+        &mut self,
+        row: &'static CommandRow,
+        args: Args<'_>,
+        keys: &[Key<'_>],
+        out: &mut Output,
+    ) -> Result<Option<Box<dyn Steps>>, CommandError> {
         let mut context = Context {
             args,
             keys,
@@ -542,7 +566,7 @@ impl Run<'_, '_> {
 
     /// Lets those know who were served while the command ran.
     #[cold]
-    fn hand_over(&mut self, served: Vec<Served>) {
+    pub(super) fn hand_over(&mut self, served: Vec<Served>) {
         if has_steps(&served) {
             self.unit.release();
         }
@@ -553,14 +577,15 @@ impl Run<'_, '_> {
     /// are served.
     #[cold]
     fn latch_for_waiters(&mut self, row: &CommandRow, args: Args<'_>, keys: &mut [Key<'_>]) {
-        let found = row.keys_of(args).unwrap_or_default();
+        let mut fed = Vec::new();
+        feed(row, args, keys, &mut fed);
+        self.latch_reach(keys, &fed);
+    }
+
+    /// The same for what may come to these keys.
+    pub(super) fn latch_reach(&mut self, keys: &mut [Key<'_>], fed: &[Fed]) {
         for _ in 0..REACH_ROUNDS {
-            let fed = keys.iter().enumerate().map(|(at, key)| {
-                let flags = found.get(at).map(|found| found.flags);
-                let elements = elements_max(row, flags, args.len(), keys.len());
-                (key.position, key.name.into(), elements)
-            });
-            let mut missing = self.unit.unlatched_reach(fed);
+            let mut missing = self.unit.unlatched_reach(fed.iter().cloned());
             if missing.is_empty() {
                 return;
             }
@@ -576,7 +601,7 @@ impl Run<'_, '_> {
         self.number_latches(keys);
     }
 
-    fn number_latches(&self, keys: &mut [Key<'_>]) {
+    pub(super) fn number_latches(&self, keys: &mut [Key<'_>]) {
         for key in keys {
             if let Some(latched) = self.unit.latched_key(key.position, key.name) {
                 key.latch = latched.latch;
@@ -589,6 +614,12 @@ impl Run<'_, '_> {
     #[cold]
     fn note_for_monitors(&mut self, row: &CommandRow, args: Args<'_>, out: &mut Output) {
         let start = self.lines.len();
+        self.write_for_monitors(row, args);
+        self.show_own_lines(start, out);
+    }
+
+    #[cold]
+    pub(super) fn write_for_monitors(&mut self, row: &CommandRow, args: Args<'_>) {
         let client = &*self.client;
         let (now_us, database) = (self.unit.clock_us(), client.database);
         monitors::write_line(
@@ -599,6 +630,12 @@ impl Run<'_, '_> {
             args,
             &mut self.lines,
         );
+    }
+
+    /// Lets the client itself see what was written for those who monitor from there on, if it is one of them.
+    #[cold]
+    pub(super) fn show_own_lines(&self, start: usize, out: &mut Output) {
+        let client = &*self.client;
         if client.is_monitor() && !client.closing() && !client.replies.drop_this() {
             out.tail().extend_from_slice(&self.lines[start..]);
         }
@@ -606,12 +643,9 @@ impl Run<'_, '_> {
 
     /// Whether a pause holds the command. Those who monitor are not paused, as in Redis.
     #[cold]
-    fn has_to_wait(&mut self, row: &CommandRow) -> bool {
-        self.held = !self.client.is_monitor()
-            && self
-                .engine
-                .clients
-                .holds(row.flags, self.unit.monotonic_ns());
+    pub(super) fn has_to_wait(&mut self, flags: Flags) -> bool {
+        self.held =
+            !self.client.is_monitor() && self.engine.clients.holds(flags, self.unit.monotonic_ns());
         self.held
     }
 
@@ -660,6 +694,19 @@ impl Run<'_, '_> {
     }
 }
 
+/// Where a key lives, its name, and how many elements it may get.
+pub(super) type Fed = (Position, Box<[u8]>, usize);
+
+/// Appends what may come to a command's keys.
+pub(super) fn feed(row: &CommandRow, args: Args<'_>, keys: &[Key<'_>], fed: &mut Vec<Fed>) {
+    let found = row.keys_of(args).unwrap_or_default();
+    fed.extend(keys.iter().enumerate().map(|(at, key)| {
+        let flags = found.get(at).map(|found| found.flags);
+        let elements = elements_max(row, flags, args.len(), keys.len());
+        (key.position, key.name.into(), elements)
+    }));
+}
+
 /// How many elements a key may get from a command; the greatest number for a whole value, which may come into any database.
 fn elements_max(row: &CommandRow, flags: Option<KeyFlags>, arguments: usize, keys: usize) -> usize {
     let Some(flags) = flags else {
@@ -688,7 +735,11 @@ fn is_http(args: Args<'_>) -> bool {
 
 /// The command's keys, if they are not one in a fixed place. A wrong number of keys gives none: the handler answers with its own
 /// error.
-fn keys<'a>(engine: &Engine, row: &CommandRow, args: Args<'a>) -> SmallVec<[Key<'a>; 8]> {
+pub(super) fn keys<'a>(
+    engine: &Engine,
+    row: &CommandRow,
+    args: Args<'a>,
+) -> SmallVec<[Key<'a>; 8]> {
     if row.keys.is_empty() {
         return SmallVec::new();
     }

@@ -6,6 +6,7 @@
 //! handler from then on; it is removed before the key is written, and at the latest by `commit`.
 
 mod waiting;
+mod watching;
 
 use std::cell::{Cell, RefCell};
 
@@ -24,6 +25,7 @@ use crate::engine::{Engine, Listeners, WorkerState};
 use crate::error::CommandError;
 use crate::journal::{Effect, EffectArgument};
 pub(super) use waiting::Ready;
+pub(crate) use watching::forget;
 
 /// What kind of change an event tells of: the classes of `notify-keyspace-events`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -149,6 +151,12 @@ impl<'k> Unit<'k> {
             listeners: Listeners::NONE,
             log,
         }
+    }
+
+    /// Begins the next command of a transaction, at the same point in time.
+    pub(super) fn begin_next(&mut self, database: usize, traceless: bool) {
+        self.remove_overdue();
+        self.go_on_for(database, traceless);
     }
 
     /// Gives the log's memory back for the next batch.
@@ -639,8 +647,11 @@ impl<'k> Unit<'k> {
         let Access::All(all) = &self.access else {
             unreachable!("exchanging databases runs exclusively")
         };
-        all.shards()
-            .for_each(|mut shard| shard.swap_tables(one, other));
+        let (keyspace, now) = (&self.engine.keyspace, self.now_ms());
+        for mut shard in all.shards() {
+            shard.mark_swapped([one, other], now, |name| keyspace.position(name));
+            shard.swap_tables(one, other);
+        }
         self.note_all_ready(|concerned| concerned == one || concerned == other);
     }
 
@@ -658,6 +669,7 @@ impl<'k> Unit<'k> {
     }
 
     fn tell(&mut self, key: Key<'_>, class: EventClass, event: &'static str) {
+        self.tell_watchers(key, class);
         if self.may_be_awaited(key) {
             self.note_ready(key.name);
         }

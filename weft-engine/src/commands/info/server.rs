@@ -89,12 +89,12 @@ pub(super) fn clients(facts: &Facts<'_, '_, '_>, lines: &mut Lines) {
     lines.field("client_recent_max_input_buffer", clients.input_buffer_max);
     lines.field("client_recent_max_output_buffer", clients.output_buffer_max);
     lines.field("blocked_clients", clients.blocked);
-    lines.fields(
-        &["tracking_clients", "pubsub_clients", "watching_clients"],
-        0,
-    );
+    lines.fields(&["tracking_clients", "pubsub_clients"], 0);
+    lines.field("watching_clients", clients.watching);
     lines.field("clients_in_timeout_table", clients.timed);
-    lines.field("total_watched_keys", 0);
+    let workers = facts.workers.iter();
+    let watched: i64 = workers.map(|worker| worker.totals.watched_keys).sum();
+    lines.field("total_watched_keys", watched);
     let awaited = match clients.blocked {
         0 => AwaitedKeys::default(),
         _ => AwaitedKeys::of(facts.cx.engine),

@@ -11,6 +11,7 @@ use weft_keyspace::{Awaited, Entry, Position, Shard, Waiter};
 
 use super::{Access, Key, Unit};
 use crate::blocking::Wait;
+use crate::command::Flags;
 
 /// A key that was touched while somebody waited for it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -108,10 +109,30 @@ impl Unit<'_> {
         self.spread();
     }
 
+    /// Has the keyspace, which is this unit's alone, in the way that a command with these flags needs it: as a whole, without
+    /// any latch, or with all.
+    pub(in crate::dispatch) fn suit(&mut self, flags: Flags) {
+        let all_latched = matches!(self.access, Access::Many(_));
+        if flags.contains(Flags::EXCLUSIVE) {
+            if let Some(all) = self.alone.take() {
+                self.access = Access::None;
+                self.access = Access::All(all);
+            }
+        } else if flags.contains(Flags::WALKS) {
+            if let Access::All(all) = std::mem::replace(&mut self.access, Access::None) {
+                self.alone = Some(all);
+            }
+        } else if !all_latched {
+            self.spread();
+        }
+    }
+
     /// Goes from the keyspace alone to all latches, still alone.
     fn spread(&mut self) {
         if let Access::All(all) = std::mem::replace(&mut self.access, Access::None) {
             self.alone = Some(all);
+        }
+        if self.alone.is_some() {
             let keyspace = &self.engine.keyspace;
             let shards = (0..keyspace.shards()).map(|shard| (shard, keyspace.latch(shard)));
             self.access = Access::Many(shards.collect());
