@@ -640,6 +640,8 @@ impl<D: Driver> Handler<D> for Worker {
         let mut housekeeping = std::mem::take(&mut self.housekeeping);
         housekeeping.tick(self, io);
         self.housekeeping = housekeeping;
+        // A key that expired may have ended somebody's wait.
+        self.act();
     }
 
     fn woken(&mut self, io: &mut D) {

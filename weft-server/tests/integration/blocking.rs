@@ -235,6 +235,27 @@ fn unblocking_and_pushing_at_the_same_time_lose_and_double_nothing() {
     assert_eq!(served + lapsed, ROUNDS);
 }
 
+#[test]
+fn a_stream_that_expires_ends_the_wait_of_its_groups() {
+    let (server, mut control) = four_workers();
+    let mut readers: Vec<Client> = (0..8).map(|_| server.connect()).collect();
+    control.ask("XGROUP CREATE s g $ MKSTREAM", "+OK\r\n");
+    for reader in &mut readers {
+        reader.send("XREADGROUP GROUP g c BLOCK 0 STREAMS s >\r\n");
+    }
+    wait_for_blocked(&mut control, readers.len());
+    assert_eq!(
+        info_field(&mut control, "total_blocking_keys_on_nokey"),
+        "1"
+    );
+    control.ask("PEXPIRE s 20", ":1\r\n");
+    for reader in &mut readers {
+        reader.expect(
+            b"-NOGROUP No such key 's' or consumer group 'g' in XREADGROUP with GROUP option\r\n",
+        );
+    }
+}
+
 /// 50 who wait and 50 who push, on several lists and in several ways, while workers come and go and others hang up.
 #[test]
 fn a_queue_loses_and_doubles_nothing() {
