@@ -133,8 +133,6 @@ struct Class {
     head: u32,
     /// Pages of this class, full ones too.
     pages: u32,
-    /// First free slot of this size in a mixed page; 0 when none.
-    mixed_free: u32,
 }
 
 /// The memory of one table's entries.
@@ -217,6 +215,7 @@ impl Arena {
         self.pages.capacity() * size_of::<Page>()
             + self.runs.capacity() * size_of::<Run>()
             + self.classes.capacity() * size_of::<Class>()
+            + self.mixed.record_bytes()
             + self.chunks.capacity() * size_of::<Chunk>()
             + self.map_capacity * size_of::<ChunkMap>()
     }
@@ -231,17 +230,17 @@ impl Arena {
     /// A slot of at least `bytes` (1 to [`SLOT_MAX`]), its content undefined.
     pub(crate) fn allocate(&mut self, bytes: usize, ground: &Ground) -> u32 {
         let units = bytes.div_ceil(UNIT) as u16;
-        self.add_classes(units);
         let mut class = units;
-        let mut head = self.classes[class as usize].head;
+        let mut head = self.head_of(class);
         if head == NONE {
             if units <= SMALL_UNITS
                 && let Some(handle) = self.allocate_mixed(units, ground)
             {
                 return handle;
             }
+            self.add_classes(units);
             class = self.class_for(units);
-            head = self.classes[class as usize].head;
+            head = self.head_of(class);
         }
         if head == NONE {
             head = self.new_page(class, ground);
@@ -399,8 +398,15 @@ impl Arena {
         self.verify_mixed();
     }
 
-    /// Makes records for all classes up to this one.
+    /// The first page of a class that has room.
     #[inline]
+    fn head_of(&self, class: u16) -> u32 {
+        self.classes
+            .get(usize::from(class))
+            .map_or(NONE, |class| class.head)
+    }
+
+    /// Makes records for all classes up to this one.
     fn add_classes(&mut self, last: u16) {
         let needed = last as usize + 1;
         if self.classes.len() < needed {
@@ -408,7 +414,6 @@ impl Arena {
             let blank = Class {
                 head: NONE,
                 pages: 0,
-                mixed_free: 0,
             };
             self.classes.resize(needed, blank);
         }

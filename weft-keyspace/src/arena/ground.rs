@@ -1,13 +1,13 @@
 //! Address space for the arenas and the large segments of all shards.
 //!
-//! Owns the mappings and hands them out in chunks of [`CHUNK_BYTES`], to arenas, and in single pages, to tables: both
+//! Owns the mappings and hands them out in chunks of [`CHUNK_BYTES`], to arenas, and in single pages and halves, to tables: all
 //! are what a look-up touches at random. Does not know what lies in them. Mappings are reserved in slabs, so that chunks of different shards lie side by side and share page tables. Transparent huge
 //! pages are excluded, since they would back whole 2 MiB for the few pages that a small shard touches; instead regions
 //! that are nearly full are turned into huge pages one by one ([`Ground::consolidate`]), which adds next to nothing
 //! and halves the time of a random look-up in large keyspaces.
 //! Invariants: a mapping lives as long as the ground; chunks given back hold no memory.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::ptr::NonNull;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicBool, AtomicU32};
@@ -19,6 +19,8 @@ use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous, munmap};
 pub(crate) const CHUNK_BYTES: usize = 64 << 10;
 /// The unit of memory that goes to and from the system, bytes.
 pub(crate) const PAGE_BYTES: usize = 4096;
+/// Half a page, bytes.
+pub(crate) const HALF_BYTES: usize = PAGE_BYTES / 2;
 /// Reserved at once, bytes of address space.
 const SLAB_BYTES: usize = 32 << 20;
 /// What can become one huge page, bytes.
@@ -59,6 +61,8 @@ struct Pages {
     /// Returned pages that the system still backs, and those that it does not.
     warm: Vec<NonNull<u8>>,
     cold: Vec<NonNull<u8>>,
+    /// Halves that are free while the other half is not, by address.
+    halves: BTreeMap<usize, NonNull<u8>>,
 }
 
 // SAFETY: the pointers lead to pages that the ground owns.
@@ -176,7 +180,10 @@ impl Ground {
 
     /// A page of zeroes.
     pub(crate) fn take_page(&self) -> NonNull<u8> {
-        let mut pages = lock(&self.pages);
+        self.page(&mut lock(&self.pages))
+    }
+
+    fn page(&self, pages: &mut Pages) -> NonNull<u8> {
         if let Some(page) = pages.warm.pop() {
             // SAFETY: nobody else has the page.
             unsafe { page.write_bytes(0, PAGE_BYTES) };
@@ -208,6 +215,37 @@ impl Ground {
     /// It came from [`Ground::take_page`], and nobody refers to it.
     pub(crate) unsafe fn give_back_page(&self, page: NonNull<u8>) {
         lock(&self.pages).warm.push(page);
+    }
+
+    /// Half a page of zeroes.
+    pub(crate) fn take_half(&self) -> NonNull<u8> {
+        let mut pages = lock(&self.pages);
+        if let Some((_, half)) = pages.halves.pop_first() {
+            // SAFETY: nobody else has this half.
+            unsafe { half.write_bytes(0, HALF_BYTES) };
+            return half;
+        }
+        let page = self.page(&mut pages);
+        // SAFETY: within the page.
+        let other = unsafe { page.add(HALF_BYTES) };
+        pages.halves.insert(other.as_ptr().addr(), other);
+        page
+    }
+
+    /// Takes half a page back. Both halves together are a page again.
+    ///
+    /// # Safety
+    ///
+    /// It came from [`Ground::take_half`], and nobody refers to it.
+    pub(crate) unsafe fn give_back_half(&self, half: NonNull<u8>) {
+        let address = half.as_ptr().addr();
+        let mut pages = lock(&self.pages);
+        match pages.halves.remove(&(address ^ HALF_BYTES)) {
+            Some(other) => pages.warm.push(half.min(other)),
+            None => {
+                pages.halves.insert(address, half);
+            }
+        }
     }
 
     /// Gives returned pages to the system, a few apart. Not to be called under a latch.

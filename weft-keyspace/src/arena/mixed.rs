@@ -27,6 +27,8 @@ pub(super) struct Mixed {
     /// The one that slots are cut from.
     current: u32,
     pub(super) pages: u32,
+    /// By their size in units the first free slots, 0 where there is none; as far as there have been any.
+    free: Vec<u32>,
 }
 
 impl Mixed {
@@ -34,7 +36,18 @@ impl Mixed {
         Mixed {
             current: NONE,
             pages: 0,
+            free: Vec::new(),
         }
+    }
+
+    pub(super) fn record_bytes(&self) -> usize {
+        self.free.capacity() * size_of::<u32>()
+    }
+
+    /// The first free slot of this size, 0 if there is none.
+    #[inline]
+    fn first(&self, units: u16) -> u32 {
+        self.free.get(usize::from(units)).copied().unwrap_or(0)
     }
 }
 
@@ -50,8 +63,7 @@ impl Arena {
     /// A slot of a small size in a mixed page, if there is one or there may be one more page.
     pub(super) fn allocate_mixed(&mut self, units: u16, ground: &Ground) -> Option<u32> {
         let units = units.max(UNITS_MIN);
-        self.add_classes(units);
-        let free = self.classes[usize::from(units)].mixed_free;
+        let free = self.mixed.first(units);
         let handle = if free != 0 {
             self.unlink_slot(free, units);
             free
@@ -122,8 +134,12 @@ impl Arena {
     }
 
     fn link_slot(&mut self, handle: u32, units: u16) {
-        let first = &mut self.classes[usize::from(units)].mixed_free;
-        let next = std::mem::replace(first, handle);
+        let (firsts, units_at) = (&mut self.mixed.free, usize::from(units));
+        if firsts.len() <= units_at {
+            firsts.reserve_exact(units_at + 1 - firsts.len());
+            firsts.resize(units_at + 1, 0);
+        }
+        let next = std::mem::replace(&mut firsts[units_at], handle);
         if next != 0 {
             self.set_word(next, Word::Previous, handle);
         }
@@ -136,7 +152,7 @@ impl Arena {
         let next = self.word(handle, Word::Next);
         let previous = self.word(handle, Word::Previous);
         if previous == 0 {
-            self.classes[usize::from(units)].mixed_free = next;
+            self.mixed.free[usize::from(units)] = next;
         } else {
             self.set_word(previous, Word::Next, next);
         }
@@ -165,8 +181,8 @@ impl Arena {
     /// Checks lists and counts of mixed pages: for tests.
     pub(super) fn verify_mixed(&self) {
         let mut free_units = vec![0_u32; self.pages.len()];
-        for (units, class) in self.classes.iter().enumerate() {
-            let (mut slot, mut previous) = (class.mixed_free, 0);
+        for (units, &first) in self.mixed.free.iter().enumerate() {
+            let (mut slot, mut previous) = (first, 0);
             while slot != 0 {
                 assert_eq!(self.word(slot, Word::Previous), previous);
                 assert_eq!(self.word(slot, Word::Units) as usize, units);

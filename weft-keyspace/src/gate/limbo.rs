@@ -12,7 +12,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::arena::ChunkMap;
-use crate::arena::ground::{Ground, PAGE_BYTES};
+use crate::arena::ground::{Ground, HALF_BYTES, PAGE_BYTES};
 use crate::gate::Gates;
 use crate::table::Remains;
 
@@ -23,8 +23,9 @@ const BATCH: usize = 32;
 pub(crate) enum Block {
     /// Memory of the general allocator.
     Raw(NonNull<u8>, Layout),
-    /// A page of the ground.
+    /// A page of the ground, or half of one.
     Page(NonNull<u8>),
+    Half(NonNull<u8>),
     /// A chunk map with its capacity.
     Map(NonNull<ChunkMap>, usize),
 }
@@ -37,6 +38,7 @@ impl Block {
         match self {
             Block::Raw(_, layout) => layout.size(),
             Block::Page(_) => PAGE_BYTES,
+            Block::Half(_) => HALF_BYTES,
             Block::Map(_, capacity) => capacity * size_of::<ChunkMap>(),
         }
     }
@@ -50,6 +52,8 @@ impl Block {
             Block::Raw(start, layout) => unsafe { dealloc(start.as_ptr(), layout) },
             // SAFETY: the page came from the ground and is not used any more.
             Block::Page(start) => unsafe { ground.give_back_page(start) },
+            // SAFETY: the half came from the ground and is not used any more.
+            Block::Half(start) => unsafe { ground.give_back_half(start) },
             Block::Map(start, capacity) => {
                 let map = NonNull::slice_from_raw_parts(start, capacity);
                 // SAFETY: it was leaked from a box of this length and is not used any more.

@@ -5,14 +5,15 @@
 //! Placement prefers the home, so that a look-up usually touches one bucket; when home and next are full, entries of
 //! the next move on by one, as far as needed. Simulated with 64 buckets this reaches a load of 0.90 before a split, and
 //! 1.6 % are displaced at the average load; taking the emptier of the two reaches 0.78, with 32 % displaced.
-//! Sizes are powers of two: from 64 to 2048 bytes, exact classes of the general allocator, then a page of the ground.
+//! Sizes are powers of two: from 64 to 1024 bytes, exact classes of the general allocator, then half a page of the ground and
+//! a whole one: when the tables of all shards grow together, what they leave is what they need next.
 //! Invariant: `away` of a bucket is the number of `displaced` bits in the next.
 
 use std::alloc::{Layout, alloc_zeroed, handle_alloc_error};
 use std::ptr::NonNull;
 
 use super::bucket::{Bucket, SLOTS};
-use crate::arena::ground::{Ground, PAGE_BYTES};
+use crate::arena::ground::{Ground, HALF_BYTES, PAGE_BYTES};
 use crate::expiry::Due16;
 use crate::gate::limbo::Block;
 use crate::position::Position;
@@ -34,8 +35,13 @@ impl Segment {
     /// A segment of 2^`log2` empty buckets.
     pub(crate) fn allocate(log2: u32, ground: &Ground) -> Segment {
         let layout = layout(log2);
-        if layout.size() == PAGE_BYTES {
-            let start = ground.take_page().cast();
+        let start = match layout.size() {
+            PAGE_BYTES => Some(ground.take_page()),
+            HALF_BYTES => Some(ground.take_half()),
+            _ => None,
+        };
+        if let Some(start) = start {
+            let start = start.cast();
             return Segment { start, log2 };
         }
         // SAFETY: the layout is not empty.
@@ -70,10 +76,10 @@ impl Segment {
 
     pub(crate) fn into_block(self) -> Block {
         let layout = layout(self.log2);
-        if layout.size() == PAGE_BYTES {
-            Block::Page(self.start.cast())
-        } else {
-            Block::Raw(self.start.cast(), layout)
+        match layout.size() {
+            PAGE_BYTES => Block::Page(self.start.cast()),
+            HALF_BYTES => Block::Half(self.start.cast()),
+            _ => Block::Raw(self.start.cast(), layout),
         }
     }
 
