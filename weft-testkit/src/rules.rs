@@ -181,6 +181,10 @@ const NOT_GENERATED: &[(&str, &str)] = &[
     ("spop", "is random; has cases of its own"),
     ("srandmember", "is random; has cases of its own"),
     ("zrandmember", "is random; has cases of its own"),
+    (
+        "xgroup|destroy",
+        "the reference goes on to spare entries for a group that is gone (D-19); has cases of its own",
+    ),
 ];
 
 /// Flags of COMMAND INFO that keep a command out.

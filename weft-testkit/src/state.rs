@@ -175,7 +175,15 @@ fn value(server: &mut dyn DoorSession, kind: &str, name: &[u8]) -> Result<Wire, 
             // What else it holds and what its groups have read; not when, which differs.
             let about: [&[&[u8]]; 2] = [&[b"XINFO", b"STREAM", name], &[b"XINFO", b"GROUPS", name]];
             for request in about {
-                entries.push(server.ask(request)?);
+                let mut reply = server.ask(request)?;
+                if let Wire::Sequence(_, elements) = &mut reply
+                    && request[1] == b"STREAM"
+                    && elements.len() > 6
+                {
+                    // The reference may keep nodes without entries (D-19).
+                    elements.drain(2..6);
+                }
+                entries.push(reply);
             }
             Wire::Sequence(found, entries)
         }
