@@ -250,11 +250,16 @@ fn large_lists_are_sorted_in_steps() {
     let error = "-ERR One or more scores can't be converted into double\r\n";
     assert_eq!(ask(&mut local, "SORT l"), error);
     assert_eq!(ask(&mut local, "SORT l STORE d"), error);
+    ask(&mut local, "MULTI");
+    ask(&mut local, "SORT l");
+    ask(&mut local, "SORT l BY w* LIMIT 0 1 GET nokey");
+    let replies = format!("*2\r\n{error}*1\r\n$-1\r\n");
+    assert_eq!(ask(&mut local, "EXEC"), replies);
     let statistics = ask(&mut local, "INFO commandstats");
     let line = statistics
         .lines()
         .find(|line| line.starts_with("cmdstat_sort:"));
     let line = line.expect("SORT has run");
-    assert!(line.contains("calls=6,"), "{line}");
-    assert!(line.ends_with("rejected_calls=0,failed_calls=2"), "{line}");
+    assert!(line.contains("calls=8,"), "{line}");
+    assert!(line.ends_with("rejected_calls=0,failed_calls=3"), "{line}");
 }

@@ -9,7 +9,7 @@ use weft_resp::{Args, Writer};
 use weft_rope::Output;
 
 use super::admit::Refusal;
-use super::context::{Budget, Key, Progress};
+use super::context::Key;
 use super::run::{Fed, Planned, Run, feed, keys};
 use super::serve::serve;
 use crate::clients::ClientFlags;
@@ -252,13 +252,7 @@ impl Run<'_, '_> {
         let (command, args) = (step.queued.command, step.args);
         match self.call(command.row, args, keys, out) {
             Ok(None) => {}
-            Ok(Some(mut steps)) => {
-                let mut reply = Writer::probed(out, self.client.protocol, self.probe);
-                while steps.step(&mut Budget::slice(), &mut reply) == Progress::More
-                    && reply.out.len() < self.client.output_end
-                {}
-                self.worker.reap_snapshots(steps.snapshots());
-            }
+            Ok(Some(steps)) => self.finish_steps(command, steps, out),
             Err(error) => {
                 self.worker.commands.failed(command.index);
                 self.reply_error(&error, out);

@@ -300,18 +300,9 @@ impl Run<'_, '_> {
         }
         match outcome {
             Ok(None) => {}
-            Ok(Some(mut steps)) => {
+            Ok(Some(steps)) => {
                 self.unit.release();
-                let mut reply = Writer::probed(out, self.client.protocol, self.probe);
-                while steps.step(&mut Budget::slice(), &mut reply) == Progress::More
-                    && reply.out.len() < self.client.output_end
-                {}
-                let failure = steps.failure();
-                self.worker.reap_snapshots(steps.snapshots());
-                if let Some(error) = failure {
-                    self.worker.commands.failed(command.index);
-                    self.reply_error(&error, out);
-                }
+                self.finish_steps(command, steps, out);
             }
             Err(error) => {
                 self.worker.commands.failed(command.index);
@@ -331,6 +322,25 @@ impl Run<'_, '_> {
         }
         if let Some(row) = self.shown.take() {
             self.note_for_monitors(row, args, out);
+        }
+    }
+
+    /// Does what a command has left for later.
+    pub(super) fn finish_steps(
+        &mut self,
+        command: Numbered,
+        mut steps: Box<dyn Steps>,
+        out: &mut Output,
+    ) {
+        let mut reply = Writer::probed(out, self.client.protocol, self.probe);
+        while steps.step(&mut Budget::slice(), &mut reply) == Progress::More
+            && reply.out.len() < self.client.output_end
+        {}
+        let failure = steps.failure();
+        self.worker.reap_snapshots(steps.snapshots());
+        if let Some(error) = failure {
+            self.worker.commands.failed(command.index);
+            self.reply_error(&error, out);
         }
     }
 
