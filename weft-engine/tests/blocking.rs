@@ -869,3 +869,64 @@ fn who_reads_for_a_group_hears_that_it_is_gone() {
     );
     assert!(server.waits(0));
 }
+
+#[test]
+fn a_transaction_serves_when_all_of_it_has_run() {
+    let mut server = Server::new(3);
+    server.send(0, "BLPOP a b 0");
+    let pushed = "+OK +QUEUED +QUEUED *2 :1 :1 ";
+    assert_eq!(server.ask(1, "MULTI\nRPUSH b 1\nRPUSH a 2\nEXEC"), pushed);
+    assert_eq!(server.read(0), pair("a", "2"));
+    server.send(1, "FLUSHALL");
+    // What is gone again serves nobody.
+    server.send(0, "BLPOP k 0");
+    server.send(2, "BZPOPMIN k 0");
+    server.send(
+        1,
+        "MULTI\nRPUSH k e\nDEL k\nZADD k 1 m\nDEL k\nSET k v\nEXEC",
+    );
+    assert!(server.waits(0) && server.waits(2));
+    server.send(1, "MULTI\nDEL k\nRPUSH k e\nDEL k\nRPUSH k f g\nEXEC");
+    assert_eq!(server.read(0), pair("k", "f"));
+    server.send(1, "MULTI\nSELECT 1\nZADD k 1 m\nSWAPDB 0 1\nEXEC\nSELECT 0");
+    assert_eq!(server.read(2), "*3 $1 k $1 m $1 1 ");
+    server.read(1);
+    // Nothing waits in it.
+    server.send(1, "MULTI");
+    for command in [
+        "BLPOP no 0",
+        "BRPOP no 0",
+        "BLMPOP 0 1 no LEFT",
+        "BLMOVE no l LEFT LEFT 0",
+        "BRPOPLPUSH no l 0",
+        "BZPOPMIN no 0",
+        "BZMPOP 0 1 no MIN",
+        "XREAD BLOCK 0 STREAMS no $",
+        "WAIT 1 0",
+        "WAITAOF 0 1 0",
+    ] {
+        server.send(1, command);
+    }
+    server.read(1);
+    assert_eq!(
+        server.ask(1, "EXEC"),
+        "*10 *-1 *-1 *-1 $-1 $-1 *-1 *-1 *-1 :0 *2 :0 :0 "
+    );
+}
+
+#[test]
+fn a_transaction_that_spoils_where_an_element_should_go_passes_it_on() {
+    for last in 0..32 {
+        let mut server = Server::new(5);
+        server.send(0, "BLMOVE k s LEFT LEFT 0");
+        server.send(1, &format!("BLMOVE k far{last} LEFT LEFT 0"));
+        server.send(2, &format!("BLPOP far{last} 0"));
+        server.send(3, "MULTI\nSET s v\nRPUSH k e\nEXEC");
+        assert_eq!(
+            server.read(0),
+            "-WRONGTYPE Operation against a key holding the wrong kind of value "
+        );
+        assert_eq!(server.read(1), "$1 e ");
+        assert_eq!(server.read(2), pair(&format!("far{last}"), "e"));
+    }
+}

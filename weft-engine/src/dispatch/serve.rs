@@ -64,7 +64,13 @@ fn serve_key<'k>(
         };
         after[queue as usize] = ticket;
         let met = (kind.is_some() || wait.heeds_absence()) && wait.is_met(key.name, unit.look(key));
-        if wait.is_open() && (!met || wait.client.is_doomed()) {
+        let reached = wait.feeds.is_none_or(|(argument, position)| {
+            let args = wait.args.args();
+            let name = args.get(argument).unwrap_or_default();
+            unit.latched_key(position, name).is_some()
+        });
+        debug_assert!(reached, "latches are complete before the first write");
+        if wait.is_open() && (!met || !reached || wait.client.is_doomed()) {
             continue;
         }
         unit.dequeue(key, queue, ticket);

@@ -237,7 +237,9 @@ impl Unit<'_> {
     ) -> SmallVec<[usize; 16]> {
         let mut missing = SmallVec::new();
         let mut lists: Vec<Fed> = Vec::new();
+        let mut named: Vec<Box<[u8]>> = Vec::new();
         for (position, name, elements) in fed {
+            named.push(name.clone());
             let Some(shard) = self.shard_at(position) else {
                 continue;
             };
@@ -295,7 +297,8 @@ impl Unit<'_> {
                 let kind = entry.map(|entry| entry.collection().map(|it| it.kind()));
                 kind.is_some_and(|kind| kind != Some(Kind::List))
             });
-            if !refused {
+            // The unit itself may put something else there first.
+            if !refused && !named.iter().any(|named| **named == *name) {
                 list.served += 1;
             }
             feed(&mut lists, database, position, name, 1);
