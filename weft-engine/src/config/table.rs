@@ -253,7 +253,7 @@ rows! {
     AlwaysShowLogo = row("always-show-logo", Kind::Bool, "no", "Whether the start shows the logo outside a terminal too.").immutable().live();
     SetProcTitle = row("set-proc-title", Kind::Bool, "yes", "Whether the process title is replaced.").immutable().live();
     ProcTitleTemplate = row("proc-title-template", Kind::ProcTitle, "{title} {listen-addr} {server-mode}", "Text of the process title: `{title}`, `{listen-addr}`, `{server-mode}`, `{port}`, `{tls-port}`, `{unixsocket}` and `{config-file}` stand for what they name.").live();
-    LocaleCollate = row("locale-collate", Kind::Text, "", "Locale by which SORT ALPHA compares; empty for the environment's.");
+    LocaleCollate = row("locale-collate", Kind::Text, "", "Locale by which SORT ALPHA would compare; Weft compares bytes.");
     Hz = row("hz", integer(0, I32), "10", "How often per second background work such as active expiry runs.").live();
     DynamicHz = row("dynamic-hz", Kind::Bool, "yes", "Whether background work runs more often when many clients are connected.").live();
     ActiveExpireEffort = row("active-expire-effort", integer(1, 10), "1", "How hard active expiry works to find keys that are due.").live();
