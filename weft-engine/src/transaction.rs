@@ -21,6 +21,8 @@ pub(crate) struct Transaction {
     /// A command was refused: EXEC runs none.
     aborted: bool,
     watched: Vec<WatchedKey>,
+    /// Bytes of the names of these keys.
+    names: usize,
 }
 
 /// Commands in the order they came.
@@ -105,11 +107,13 @@ impl Transaction {
     }
 
     pub(crate) fn watch(&mut self, key: WatchedKey) {
+        self.names += key.name.len();
         self.watched.push(key);
     }
 
     /// Takes all keys off the list.
     pub(crate) fn take_watched(&mut self) -> Vec<WatchedKey> {
+        self.names = 0;
         std::mem::take(&mut self.watched)
     }
 
@@ -125,11 +129,10 @@ impl Transaction {
 
     /// Bytes of memory for all of it.
     pub(crate) fn allocated_bytes(&self) -> usize {
-        let names: usize = self.watched.iter().map(|key| key.name.len()).sum();
         size_of::<Self>()
             + self.queue.requests.allocated_bytes()
             + self.queue.commands.capacity() * size_of::<Queued>()
             + self.watched.capacity() * size_of::<WatchedKey>()
-            + names
+            + self.names
     }
 }

@@ -257,7 +257,7 @@ fn play(
     while start < steps.len() {
         let mut bytes = Vec::new();
         let mut end = start;
-        let transacted = manner.delivery == Delivery::Transaction;
+        let transacted = manner.delivery == Delivery::Transaction && !alone(&steps[start].command);
         while end < steps.len() {
             write_request(&mut bytes, &steps[end].request);
             end += 1;

@@ -52,6 +52,8 @@ const RULES: &[(&str, Rule)] = &[
     ("xinfo|consumers", MILLISECONDS),
     ("object|idletime", SECONDS),
     ("object|freq", Rule::Within(5)),
+    // In a transaction the reference's queue holds a value that has just been set, too.
+    ("object|refcount", Rule::Within(1)),
     ("keys", Rule::AnyOrder),
     ("smembers", Rule::AnyOrder),
     ("sinter", Rule::AnyOrder),

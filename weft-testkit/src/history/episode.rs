@@ -157,10 +157,15 @@ impl Connection {
         let mut draw = Draw::new(episode.shape, episode.seed, number, connections);
         let mut records = Vec::with_capacity(episode.shape.operations + episode.shape.pipeline);
         while records.len() < episode.shape.operations {
-            let batch = draw.batch();
+            let mut batch = draw.batch();
+            for operation in &mut batch {
+                self.look_at_guard(operation, episode, &mut records)?;
+            }
             let mut bytes = Vec::new();
             for operation in &batch {
-                write_request(&mut bytes, &words(operation, episode));
+                for request in requests(operation, episode) {
+                    write_request(&mut bytes, &request);
+                }
             }
             let dies = draw.dies();
             let rest = draw.rest_us();
@@ -175,7 +180,7 @@ impl Connection {
                 let answer = if dies {
                     None
                 } else {
-                    let reply = self.reply()?;
+                    let reply = self.last_reply(&operation)?;
                     Some(answer(&operation, &reply, episode.shape.text)?)
                 };
                 let returned_ns = answer.as_ref().map_or(NEVER, |_| self.now_ns());
@@ -195,6 +200,62 @@ impl Connection {
             }
         }
         Ok(records)
+    }
+
+    /// Watches the keys that guard a transaction and reads what they hold.
+    fn look_at_guard(
+        &mut self,
+        operation: &mut Operation,
+        episode: &Episode,
+        records: &mut Vec<Record>,
+    ) -> Result<(), KitError> {
+        let Operation::Transaction { guard, .. } = operation else {
+            return Ok(());
+        };
+        if guard.is_empty() {
+            return Ok(());
+        }
+        let look = Operation::GetMany(guard.iter().map(|(key, _)| *key).collect());
+        let mut request = words(&look, episode);
+        let mut bytes = Vec::new();
+        request[0] = b"WATCH".to_vec();
+        write_request(&mut bytes, &request);
+        request[0] = b"MGET".to_vec();
+        write_request(&mut bytes, &request);
+        let invoked_ns = self.now_ns();
+        self.stream
+            .write_all(&bytes)
+            .map_err(KitError::io("send a request"))?;
+        self.reply()?;
+        let reply = self.reply()?;
+        let seen = answer(&look, &reply, episode.shape.text)?;
+        if let Answer::Values(values) = &seen {
+            for (place, value) in guard.iter_mut().zip(values) {
+                place.1 = *value;
+            }
+        }
+        records.push(Record {
+            connection: self.number,
+            operation: look,
+            answer: Some(seen),
+            invoked_ns,
+            returned_ns: self.now_ns(),
+            begun_before: false,
+        });
+        Ok(())
+    }
+
+    /// The reply that tells what came of an operation.
+    fn last_reply(&mut self, operation: &Operation) -> Result<Wire, KitError> {
+        if let Operation::Transaction { parts, .. } = operation {
+            for _ in 0..=parts.len() {
+                let reply = self.reply()?;
+                if !matches!(reply, Wire::Simple(_)) {
+                    return Ok(reply);
+                }
+            }
+        }
+        self.reply()
     }
 
     fn reply(&mut self) -> Result<Wire, KitError> {
@@ -231,6 +292,13 @@ fn open(address: &(String, u16)) -> Result<TcpStream, KitError> {
     Ok(stream)
 }
 
+fn requests(operation: &Operation, episode: &Episode) -> Vec<Vec<Vec<u8>>> {
+    operation.requests(
+        &|key: Key| format!("{}{key}", episode.prefix).into_bytes(),
+        &|value| value_text(value, episode.shape.text),
+    )
+}
+
 fn words(operation: &Operation, episode: &Episode) -> Vec<Vec<u8>> {
     operation.words(
         &|key: Key| format!("{}{key}", episode.prefix).into_bytes(),
@@ -263,6 +331,20 @@ fn answer(operation: &Operation, reply: &Wire, text: Text) -> Result<Answer, Kit
     };
     let is_ok = matches!(reply, Wire::Simple(text) if text == b"OK");
     match operation {
+        Operation::Transaction { .. } if matches!(reply, Wire::NullArray) => {
+            Some(Answer::Value(None))
+        }
+        Operation::Transaction { parts, .. } => {
+            let elements = reply
+                .elements()
+                .filter(|elements| elements.len() == parts.len())
+                .ok_or_else(unexpected)?;
+            let parts = parts.iter().zip(elements);
+            let answers: Result<Vec<Answer>, KitError> = parts
+                .map(|(part, reply)| answer(part, reply, text))
+                .collect();
+            Some(Answer::Parts(answers?))
+        }
         Operation::Get(_) | Operation::Set { get: true, .. } => value(reply).map(Answer::Value),
         Operation::Set { .. } if matches!(reply, Wire::NullBulk) => Some(Answer::Value(None)),
         Operation::Set { .. } | Operation::SetMany(_) | Operation::FlushAll => {

@@ -24,6 +24,8 @@ enum Kind {
     Exists,
     Expire,
     FlushAll,
+    Transact,
+    TransactGuarded,
 }
 
 /// How the values of an episode are written.
@@ -207,6 +209,21 @@ pub const SHAPES: &[Shape] = &[
         ..Shape::PLAIN
     },
     Shape {
+        name: "transactions",
+        groups: 5,
+        keys: 3,
+        weights: &[
+            (Kind::Transact, 30),
+            (Kind::TransactGuarded, 20),
+            (Kind::GetMany, 25),
+            (Kind::SetMany, 5),
+            (Kind::Increment, 10),
+            (Kind::SetGet, 5),
+            (Kind::Get, 5),
+        ],
+        ..Shape::PLAIN
+    },
+    Shape {
         name: "deaths",
         groups: 6,
         keys: 2,
@@ -300,6 +317,30 @@ impl Draw {
                 Operation::Expire(self.key(), ms)
             }
             Kind::FlushAll => Operation::FlushAll,
+            Kind::Transact => self.transaction(0),
+            Kind::TransactGuarded => self.transaction(2),
+        }
+    }
+
+    /// Of several parts, with up to so many watched keys.
+    fn transaction(&mut self, watched: usize) -> Operation {
+        let mut guard = self.keys(1);
+        guard.truncate(watched);
+        let count = self.random.usize(2..=4);
+        let parts = (0..count).map(|_| match self.random.u8(..8) {
+            0 => Operation::Get(self.key()),
+            1 | 2 => Operation::GetMany(self.keys(2)),
+            3 => {
+                let keys = self.keys(2);
+                Operation::SetMany(keys.into_iter().map(|key| (key, self.value())).collect())
+            }
+            4 | 5 => self.set(None, When::Always, true),
+            _ => Operation::Increment(self.key()),
+        });
+        let parts = parts.collect();
+        Operation::Transaction {
+            guard: guard.into_iter().map(|key| (key, None)).collect(),
+            parts,
         }
     }
 

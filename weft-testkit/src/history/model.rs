@@ -66,6 +66,37 @@ impl<'a> Model<'a> {
     /// began before may have no effect here is the caller's to know.
     pub fn step(&self, state: &State, index: usize, emit: &mut dyn FnMut(State)) {
         let record = &self.records[index];
+        self.apply(state, index, &record.operation, &record.answer, emit);
+    }
+
+    /// The parts of a transaction, one after the other.
+    fn apply_parts(
+        &self,
+        state: &State,
+        index: usize,
+        parts: &[(&Operation, Option<Answer>)],
+        emit: &mut dyn FnMut(State),
+    ) {
+        let Some(((operation, answer), rest)) = parts.split_first() else {
+            return emit(state.clone());
+        };
+        if answer.is_none() && operation.is_question() {
+            return self.apply_parts(state, index, rest, emit);
+        }
+        self.apply(state, index, operation, answer, &mut |next| {
+            self.apply_parts(&next, index, rest, emit);
+        });
+    }
+
+    fn apply(
+        &self,
+        state: &State,
+        index: usize,
+        operation: &Operation,
+        answer: &Option<Answer>,
+        emit: &mut dyn FnMut(State),
+    ) {
+        let record = &self.records[index];
         let one = |key: Key, new: Option<KeyState>, emit: &mut dyn FnMut(State)| {
             if let Some(new) = new {
                 let mut next = state.clone();
@@ -74,7 +105,31 @@ impl<'a> Model<'a> {
             }
         };
         let old = |key: Key| state[usize::from(key)];
-        match (&record.operation, &record.answer) {
+        match (operation, answer) {
+            (Operation::Transaction { .. }, Some(Answer::Value(None))) => emit(state.clone()),
+            (Operation::Transaction { guard, parts }, answer) => {
+                if answer.is_none() && !guard.is_empty() {
+                    emit(state.clone());
+                }
+                let mut next = state.clone();
+                for (key, value) in guard {
+                    let place = &mut next[usize::from(*key)];
+                    match self.seen(*place, record, *value) {
+                        Some(new) => *place = new,
+                        None => return,
+                    }
+                }
+                let answer_of = |at: usize| match answer {
+                    Some(Answer::Parts(answers)) => answers.get(at).cloned(),
+                    _ => None,
+                };
+                let parts: Vec<(&Operation, Option<Answer>)> = parts
+                    .iter()
+                    .enumerate()
+                    .map(|(at, part)| (part, answer_of(at)))
+                    .collect();
+                self.apply_parts(&next, index, &parts, emit);
+            }
             (Operation::Get(key), Some(Answer::Value(seen))) => {
                 one(*key, self.seen(old(*key), record, *seen), emit);
             }
@@ -329,16 +384,41 @@ pub fn block(value: i64) -> i64 {
 
 /// The values that a record's operation stores, counting apart.
 pub fn values_written(record: &Record) -> Vec<i64> {
-    match &record.operation {
+    values_set(&record.operation)
+}
+
+fn values_set(operation: &Operation) -> Vec<i64> {
+    match operation {
         Operation::Set { value, .. } => vec![*value],
         Operation::SetMany(pairs) => pairs.iter().map(|(_, value)| *value).collect(),
+        Operation::Transaction { parts, .. } => parts.iter().flat_map(values_set).collect(),
         _ => Vec::new(),
     }
 }
 
 /// The keys and values that a record's answer shows to have been there.
 pub fn values_seen_by_key(record: &Record) -> Vec<(Key, i64)> {
-    match (&record.operation, &record.answer) {
+    values_seen(&record.operation, &record.answer)
+}
+
+fn values_seen(operation: &Operation, answer: &Option<Answer>) -> Vec<(Key, i64)> {
+    match (operation, answer) {
+        (Operation::Transaction { guard, parts }, Some(Answer::Parts(answers))) => {
+            let guarded = guard
+                .iter()
+                .filter_map(|(key, value)| Some((*key, (*value)?)));
+            let mut seen: Vec<(Key, i64)> = guarded.collect();
+            // What it has written itself was not there before.
+            let mut written: Vec<Key> = Vec::new();
+            for (part, answer) in parts.iter().zip(answers) {
+                let before = values_seen(part, &Some(answer.clone()));
+                seen.extend(before.into_iter().filter(|(key, _)| !written.contains(key)));
+                if !part.is_question() {
+                    written.extend(part.keys());
+                }
+            }
+            seen
+        }
         (Operation::Get(key) | Operation::Set { key, .. }, Some(Answer::Value(Some(value)))) => {
             vec![(*key, *value)]
         }

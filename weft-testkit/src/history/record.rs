@@ -54,6 +54,13 @@ pub enum Operation {
     Expire(Key, u32),
     /// FLUSHALL
     FlushAll,
+    /// Several between MULTI and EXEC: of GET, SET without options, INCR, MSET and MGET.
+    Transaction {
+        /// Keys that were watched, with the values they were seen to have afterwards.
+        guard: Vec<(Key, Option<i64>)>,
+        /// What runs if none of them has changed.
+        parts: Vec<Operation>,
+    },
 }
 
 impl Operation {
@@ -69,6 +76,22 @@ impl Operation {
                 keys.clone()
             }
             Operation::FlushAll => Vec::new(),
+            Operation::Transaction { guard, parts } => {
+                let named = parts.iter().flat_map(Operation::keys);
+                let mut keys: Vec<Key> = guard.iter().map(|(key, _)| *key).chain(named).collect();
+                keys.sort_unstable();
+                keys.dedup();
+                keys
+            }
+        }
+    }
+
+    /// Whether it only asks.
+    pub fn is_question(&self) -> bool {
+        match self {
+            Operation::Get(_) | Operation::GetMany(_) | Operation::Exists(_) => true,
+            Operation::Transaction { parts, .. } => parts.iter().all(Operation::is_question),
+            _ => false,
         }
     }
 
@@ -97,8 +120,40 @@ impl Operation {
                 *keys = many(keys)?;
             }
             Operation::FlushAll => {}
+            Operation::Transaction { guard, parts } => {
+                let kept = guard.iter();
+                *guard = kept
+                    .filter_map(|(key, value)| Some((replace(*key)?, *value)))
+                    .collect();
+                // As a function of one type, since this one calls itself.
+                let replace: &dyn Fn(Key) -> Option<Key> = &replace;
+                let kept = parts.iter();
+                *parts = kept.filter_map(|part| part.with_keys_of(replace)).collect();
+                if guard.is_empty() && parts.is_empty() {
+                    return None;
+                }
+            }
         }
         Some(copy)
+    }
+
+    fn with_keys_of(&self, replace: &dyn Fn(Key) -> Option<Key>) -> Option<Self> {
+        self.with_keys(replace)
+    }
+
+    /// The requests that it consists of, each as words.
+    pub fn requests(
+        &self,
+        name: &dyn Fn(Key) -> Vec<u8>,
+        text: &dyn Fn(i64) -> Vec<u8>,
+    ) -> Vec<Vec<Vec<u8>>> {
+        let Operation::Transaction { parts, .. } = self else {
+            return vec![self.words(name, text)];
+        };
+        let mut requests = vec![vec![b"MULTI".to_vec()]];
+        requests.extend(parts.iter().map(|part| part.words(name, text)));
+        requests.push(vec![b"EXEC".to_vec()]);
+        requests
     }
 
     /// The request's words, with names for keys and texts for values.
@@ -153,6 +208,22 @@ impl Operation {
                 vec![word("PEXPIRE"), name(*key), word(&ms.to_string())]
             }
             Operation::FlushAll => vec![word("FLUSHALL")],
+            Operation::Transaction { guard, .. } => {
+                let mut words = Vec::new();
+                for (key, value) in guard {
+                    words.push(word("if"));
+                    words.push(name(*key));
+                    words.push(word("is"));
+                    words.push(value.map_or_else(|| word("nil"), text));
+                }
+                for (at, request) in self.requests(name, text).into_iter().enumerate() {
+                    if at > 0 {
+                        words.push(word(";"));
+                    }
+                    words.extend(request);
+                }
+                words
+            }
         }
     }
 }
@@ -183,6 +254,8 @@ pub enum Answer {
     Integer(i64),
     /// A number from the first to the second: what is left of a count when some of its keys are looked away from.
     Between(i64, i64),
+    /// What EXEC answers if it runs.
+    Parts(Vec<Answer>),
 }
 
 impl fmt::Display for Answer {
@@ -197,6 +270,10 @@ impl fmt::Display for Answer {
             }
             Answer::Integer(number) => write!(f, "{number}"),
             Answer::Between(least, most) => write!(f, "{least} to {most}"),
+            Answer::Parts(parts) => {
+                let parts: Vec<String> = parts.iter().map(ToString::to_string).collect();
+                write!(f, "({})", parts.join("; "))
+            }
         }
     }
 }
@@ -227,7 +304,8 @@ impl Record {
         }
         match (&self.operation, &self.answer) {
             (_, None) => false,
-            (Operation::Get(_) | Operation::GetMany(_) | Operation::Exists(_), _) => true,
+            (Operation::Transaction { .. }, Some(Answer::Value(None))) => true,
+            (operation, _) if operation.is_question() => true,
             (
                 Operation::Set {
                     when: When::Missing | When::Present,
@@ -244,11 +322,7 @@ impl Record {
 
     /// Whether it tells nothing because it only asked and nobody answered.
     pub fn is_void(&self) -> bool {
-        self.answer.is_none()
-            && matches!(
-                self.operation,
-                Operation::Get(_) | Operation::GetMany(_) | Operation::Exists(_)
-            )
+        self.answer.is_none() && self.operation.is_question()
     }
 
     /// The same seen through some of its keys only.
@@ -257,6 +331,22 @@ impl Record {
         let dropped = self.operation.keys().len() - operation.keys().len();
         let left = operation.keys().len() as i64;
         let answer = match &self.answer {
+            Some(Answer::Parts(answers)) => {
+                let Operation::Transaction { parts, .. } = &self.operation else {
+                    return None;
+                };
+                let kept = parts.iter().zip(answers);
+                let kept = kept.filter_map(|(part, answer)| {
+                    let alone = Record {
+                        operation: part.clone(),
+                        answer: Some(answer.clone()),
+                        ..*self
+                    };
+                    let replace: &dyn Fn(Key) -> Option<Key> = &replace;
+                    alone.with_keys_of(replace)?.answer
+                });
+                Some(Answer::Parts(kept.collect()))
+            }
             Some(Answer::Values(values)) => {
                 let kept = self.operation.keys().into_iter().zip(values);
                 let kept = kept.filter(|(key, _)| replace(*key).is_some());
@@ -282,6 +372,10 @@ impl Record {
             answer,
             ..self.clone()
         })
+    }
+
+    fn with_keys_of(&self, replace: &dyn Fn(Key) -> Option<Key>) -> Option<Self> {
+        self.with_keys(replace)
     }
 
     /// The record as a line, times in microseconds after `start_ns`.

@@ -328,10 +328,7 @@ impl Part {
 }
 
 fn is_question(record: &Record) -> bool {
-    matches!(
-        record.operation,
-        Operation::Get(_) | Operation::GetMany(_) | Operation::Exists(_)
-    )
+    record.operation.is_question()
 }
 
 /// Whether the answer tells that a key is there or not, but not its value.

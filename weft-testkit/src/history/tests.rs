@@ -612,3 +612,72 @@ fn the_search_agrees_with_trying_every_order() {
         "{explained} {unexplained}"
     );
 }
+
+/// INCR of both keys in a transaction, with what was seen of the first before.
+fn both(from: u64, to: u64, guard: Option<Option<i64>>, sums: Option<[i64; 2]>) -> Record {
+    let operation = Operation::Transaction {
+        guard: guard.into_iter().map(|value| (0, value)).collect(),
+        parts: vec![Operation::Increment(0), Operation::Increment(1)],
+    };
+    let answer = match sums {
+        Some(sums) => Answer::Parts(sums.map(Answer::Integer).to_vec()),
+        None => Answer::Value(None),
+    };
+    record(9, from, to, operation, answer)
+}
+
+fn sees(from: u64, to: u64, values: [Option<i64>; 2]) -> Record {
+    let operation = Operation::GetMany(vec![0, 1]);
+    record(8, from, to, operation, Answer::Values(values.to_vec()))
+}
+
+fn has_order(records: &[Record]) -> bool {
+    let (effort, violation) = check(records, LIMITS);
+    assert_eq!(effort.undecided, 0);
+    violation.is_none()
+}
+
+#[test]
+fn a_transaction_is_seen_whole_or_not_at_all() {
+    let done = both(0, 100, None, Some([1, 1]));
+    assert!(has_order(&[done.clone(), sees(10, 20, [None, None])]));
+    assert!(has_order(&[done.clone(), sees(10, 20, [Some(1), Some(1)])]));
+    assert!(!has_order(&[done.clone(), sees(10, 20, [Some(1), None])]));
+    assert!(!has_order(&[done.clone(), sees(110, 120, [None, None])]));
+    // Another one comes before it or after, not in the middle.
+    let between = |key: Key, sum: i64| incr(3, 10, 90, key, sum);
+    assert!(has_order(&[done.clone(), between(1, 2)]));
+    assert!(!has_order(&[
+        both(0, 100, None, Some([2, 1])),
+        between(0, 1),
+        between(1, 2),
+        sees(110, 120, [Some(2), Some(3)])
+    ]));
+}
+
+#[test]
+fn a_watched_key_has_not_changed_if_the_transaction_ran() {
+    let early = incr(3, 0, 10, 0, 1);
+    let late = incr(3, 30, 40, 0, 2);
+    assert!(has_order(&[
+        early.clone(),
+        both(50, 60, Some(Some(1)), Some([2, 1]))
+    ]));
+    assert!(!has_order(&[
+        early.clone(),
+        late.clone(),
+        both(50, 60, Some(Some(1)), Some([3, 1]))
+    ]));
+    // That it did not run is always possible, and has no effect.
+    let ended = both(50, 60, Some(Some(1)), None);
+    assert!(has_order(&[
+        early.clone(),
+        ended.clone(),
+        sees(70, 80, [Some(1), None])
+    ]));
+    assert!(!has_order(&[
+        early,
+        ended,
+        sees(70, 80, [Some(2), Some(1)])
+    ]));
+}
