@@ -113,14 +113,15 @@ pub fn connect(server: &Server) -> Result<Connection, Unreachable> {
 
 /// The same in a manner of one's own.
 pub fn connect_by(manner: &Manner, server: &Server) -> Result<Connection, Unreachable> {
-    let connected = match &server.target {
-        Target::Tcp(address) if manner.tls.is_some() || manner.patience.is_some() => {
-            connect_tcp(manner, address)
+    let connected = match (&server.target, server.target.address()) {
+        (Target::Unix(path), _) => Connection::connect(&Address::Unix(path.clone())),
+        (_, Some(address)) if manner.tls.is_some() || manner.patience.is_some() => {
+            connect_tcp(manner, &address)
         }
-        Target::Tcp(address) => {
+        (_, Some(address)) => {
             Connection::connect(&Address::Tcp(address.ip().to_string(), address.port()))
         }
-        Target::Unix(path) => Connection::connect(&Address::Unix(path.clone())),
+        (_, None) => Err(ClientError::Io(std::io::ErrorKind::NotFound.into())),
     };
     connected.map_err(|error| Unreachable {
         name: server.name.clone(),

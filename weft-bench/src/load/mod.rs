@@ -18,7 +18,7 @@ mod worker;
 use std::fmt;
 use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use weft_resp::ReplyClass;
@@ -26,7 +26,7 @@ use weft_rope::Output;
 
 pub use budget::{Budget, Share};
 pub use failure::{Failure, system_text};
-pub use interval::Interval;
+pub use interval::{Interval, Part};
 #[cfg(test)]
 pub use record::Record;
 pub use record::{Class, Scale};
@@ -55,10 +55,18 @@ pub struct Plan {
     pub scale: Scale,
     /// How many classes of requests there are.
     pub classes: usize,
-    /// Whether what was measured is also told apart by seconds.
-    pub by_second: bool,
     /// What only some modes want otherwise.
     pub conduct: Conduct,
+}
+
+impl Plan {
+    /// How many classes intervals tell apart.
+    fn interval_classes(&self) -> usize {
+        match self.conduct.interval_by_class {
+            true => self.classes,
+            false => 0,
+        }
+    }
 }
 
 /// What a run does besides sending and measuring. The default: nothing.
@@ -75,6 +83,10 @@ pub struct Conduct {
     pub patience: Option<Duration>,
     /// How long the intervals are about which [`Run::take_intervals`] tells. None: it has nothing to tell.
     pub interval: Option<Duration>,
+    /// Whether they tell of each class.
+    pub interval_by_class: bool,
+    /// So long a connection may take to come about; then it counts as broken. `None`: as long as the system lets it.
+    pub connect_patience: Option<Duration>,
 }
 
 /// What happens when a connection breaks.
@@ -94,6 +106,19 @@ pub enum Target {
     Tcp(SocketAddr),
     /// Over a Unix socket.
     Unix(PathBuf),
+    /// Over TCP, to an address that is found out during the run, before the first connection is to be opened.
+    Later(Arc<OnceLock<SocketAddr>>),
+}
+
+impl Target {
+    /// Its address. `None`: it has none, or none yet.
+    pub fn address(&self) -> Option<SocketAddr> {
+        match self {
+            Target::Tcp(address) => Some(*address),
+            Target::Later(address) => address.get().copied(),
+            Target::Unix(_) => None,
+        }
+    }
 }
 
 /// How a connection begins, which is not measured: encryption, and requests that say who the client is and which database
@@ -132,6 +157,9 @@ pub trait Workload: Send + 'static {
     /// Whether [`Workload::answer`] wants to see the answers.
     const READS: bool = false;
 
+    /// Whether [`Workload::wake`] has anything to say.
+    const WAKES: bool = false;
+
     /// The run begins, at this time of the monotonic clock: the same for all threads.
     fn started(&mut self, now_ns: u64) {
         let _ = now_ns;
@@ -140,6 +168,12 @@ pub trait Workload: Send + 'static {
     /// Appends the next requests of a connection to `out`. Asked again at once while there is room, until the answer is
     /// something else than requests.
     fn next(&mut self, asked: &Asked, out: &mut Output) -> Next;
+
+    /// A connection that has something to send by now, although it was not asked or had said that it was finished. Asked again
+    /// until there is none, if [`Workload::WAKES`].
+    fn wake(&mut self) -> Option<usize> {
+        None
+    }
 
     /// An answer is complete. Called in the order of a connection's requests, if [`Workload::READS`].
     fn answer(&mut self, answer: &Answer<'_>) -> Verdict {
@@ -244,6 +278,10 @@ impl fmt::Display for Target {
         match self {
             Target::Tcp(address) => write!(f, "{}:{}", address.ip(), address.port()),
             Target::Unix(path) => write!(f, "{}", path.display()),
+            Target::Later(address) => match address.get() {
+                Some(address) => write!(f, "{}:{}", address.ip(), address.port()),
+                None => f.write_str("an unknown server"),
+            },
         }
     }
 }

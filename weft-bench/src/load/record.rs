@@ -68,45 +68,6 @@ pub struct Class {
     pub bytes_sent: u64,
     /// Bytes of answers.
     pub bytes_received: u64,
-    /// What came of each second since the start, if that was asked for.
-    pub seconds: Vec<Second>,
-}
-
-/// The answers of one second.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Second {
-    /// How many.
-    pub count: u64,
-    /// The sum of their latencies, in units of the scale.
-    pub sum: u64,
-    /// The least latency; 0 when there are none.
-    pub least: u64,
-    /// The greatest.
-    pub greatest: u64,
-    /// Bytes of requests that left in it.
-    pub sent_bytes: u64,
-    /// Bytes of answers that came in it.
-    pub received_bytes: u64,
-}
-
-/// So many seconds are told apart: a day. Later ones count as the last.
-const SECONDS_MAX: usize = 86_400;
-
-impl Second {
-    fn add(&mut self, other: &Second) {
-        self.sent_bytes += other.sent_bytes;
-        self.received_bytes += other.received_bytes;
-        if other.count == 0 {
-            return;
-        }
-        self.least = match self.count {
-            0 => other.least,
-            _ => self.least.min(other.least),
-        };
-        self.count += other.count;
-        self.sum = self.sum.saturating_add(other.sum);
-        self.greatest = self.greatest.max(other.greatest);
-    }
 }
 
 impl Class {
@@ -129,7 +90,6 @@ impl Class {
             unanswered: 0,
             bytes_sent: 0,
             bytes_received: 0,
-            seconds: Vec::new(),
         }
     }
 
@@ -151,12 +111,6 @@ impl Class {
         self.unanswered += other.unanswered;
         self.bytes_sent += other.bytes_sent;
         self.bytes_received += other.bytes_received;
-        if self.seconds.len() < other.seconds.len() {
-            self.seconds.resize(other.seconds.len(), Second::default());
-        }
-        for (second, other) in self.seconds.iter_mut().zip(&other.seconds) {
-            second.add(other);
-        }
     }
 }
 
@@ -181,45 +135,6 @@ impl Record {
             class.latencies.saturating_record_n(latency, count);
         }
         latency
-    }
-
-    /// Notes, besides, in which second since the start they came; the latency is in units.
-    pub fn answered_in(&mut self, class: u16, second: u64, latency: u64, count: u64) {
-        self.add_to_second(
-            class,
-            second,
-            &Second {
-                count,
-                sum: latency.saturating_mul(count),
-                least: latency,
-                greatest: latency,
-                ..Second::default()
-            },
-        );
-    }
-
-    /// Notes bytes of requests and of answers by the second in which they left and came.
-    pub fn bytes_in(&mut self, class: u16, second: u64, sent_bytes: u64, received_bytes: u64) {
-        self.add_to_second(
-            class,
-            second,
-            &Second {
-                sent_bytes,
-                received_bytes,
-                ..Second::default()
-            },
-        );
-    }
-
-    fn add_to_second(&mut self, class: u16, second: u64, added: &Second) {
-        let Some(class) = self.classes.get_mut(usize::from(class)) else {
-            return;
-        };
-        let index = usize::try_from(second).map_or(SECONDS_MAX - 1, |it| it.min(SECONDS_MAX - 1));
-        if class.seconds.len() <= index {
-            class.seconds.resize(index + 1, Second::default());
-        }
-        class.seconds[index].add(added);
     }
 
     /// Notes that one of the answers was absent.
@@ -323,30 +238,12 @@ mod tests {
         right.answered(1, 0, 1);
         right.was_error(1, || b"ERR x".to_vec());
         right.was_null(0);
-        left.answered_in(0, 1, 100, 3);
-        right.answered_in(0, 1, 40, 1);
-        right.answered_in(0, 2, 7, 1);
         left.merge(&right);
         let [first, second] = left.classes() else {
             panic!("two classes");
         };
         assert_eq!(first.latencies.len(), 4);
         assert_eq!((first.nulls, first.errors), (1, 0));
-        let answers = |count, sum, least, greatest| Second {
-            count,
-            sum,
-            least,
-            greatest,
-            ..Second::default()
-        };
-        assert_eq!(
-            first.seconds,
-            [
-                Second::default(),
-                answers(4, 340, 40, 100),
-                answers(1, 7, 7, 7)
-            ]
-        );
         // Steps of 8 microseconds: 96 to 103, 9000 to 9007.
         assert_eq!(first.latencies.value_at_quantile(0.5), 103);
         assert_eq!(first.latencies.max(), 9007);

@@ -114,7 +114,7 @@ impl Run {
             stop: Arc::new(AtomicU8::new(GO_ON)),
             live,
             record: Record::new(plan.scale, plan.classes),
-            intervals: Intervals::new(plan.scale, plan.threads),
+            intervals: Intervals::new(plan.scale, plan.threads, plan.interval_classes()),
             uses: Vec::new(),
             unfinished: plan.threads,
             started_ns: 0,
@@ -260,7 +260,9 @@ mod tests {
     use weft_rope::Output;
 
     use super::*;
-    use crate::load::{Asked, Budget, Conduct, ErrorReplies, Next, Prologue, Scale, Share, Target};
+    use crate::load::{
+        Asked, Budget, Conduct, ErrorReplies, Next, Part, Prologue, Scale, Share, Target,
+    };
 
     /// Batches of three requests, each on a connection of its own if so wanted.
     struct Batches {
@@ -327,8 +329,11 @@ mod tests {
                 digits: 3,
             },
             classes: 1,
-            by_second: true,
-            conduct: Conduct::default(),
+            conduct: Conduct {
+                interval: Some(Duration::from_secs(1)),
+                interval_by_class: true,
+                ..Conduct::default()
+            },
         }
     }
 
@@ -336,7 +341,7 @@ mod tests {
         driver: fn() -> io::Result<D>,
         errors: ErrorReplies,
         reconnects: bool,
-    ) -> Result<Outcome, Failure> {
+    ) -> Result<(Outcome, Part), Failure> {
         let plan = plan(errors);
         let budget = Budget::new(200, plan.threads);
         let workload = |_| Batches {
@@ -345,13 +350,17 @@ mod tests {
             taken: 0,
         };
         let mut run = Run::start_with(&plan, driver, workload)?;
-        run.wait(Duration::from_secs(60))
-            .expect("a minute is enough")
+        let outcome = run
+            .wait(Duration::from_secs(60))
+            .expect("a minute is enough")?;
+        let mut part = Part::default();
+        run.take_intervals().for_each(|it| part.add(&it.classes[0]));
+        Ok((outcome, part))
     }
 
     fn check<D: Driver + 'static>(driver: fn() -> io::Result<D>) {
         for reconnects in [false, true] {
-            let outcome = ended(driver, ErrorReplies::Counted, reconnects).unwrap();
+            let (outcome, part) = ended(driver, ErrorReplies::Counted, reconnects).unwrap();
             let class = &outcome.record.classes()[0];
             assert_eq!(outcome.answered, 600);
             assert_eq!(class.latencies.len(), 600);
@@ -359,8 +368,9 @@ mod tests {
             assert_eq!(class.first_error.as_deref(), Some(&b"ERR no"[..]));
             assert_eq!(class.bytes_sent, 200 * 3 * REQUEST.len() as u64);
             assert_eq!(class.bytes_received, 200 * 17);
-            let seconds = class.seconds.iter().map(|second| second.count);
-            assert_eq!(seconds.sum::<u64>(), 600);
+            assert_eq!(part.count(), 600);
+            assert_eq!(part.sent_bytes, class.bytes_sent);
+            assert_eq!(part.received_bytes, class.bytes_received);
         }
         match ended(driver, ErrorReplies::Fatal, false) {
             Err(Failure::ErrorReply(text)) => assert_eq!(text, b"ERR no"),

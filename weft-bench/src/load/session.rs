@@ -37,6 +37,8 @@ pub(super) struct Session {
     pub(super) fresh: bool,
     /// Something has been received since it was opened.
     pub(super) heard: bool,
+    /// When it was opened, if somebody looks whether it comes about, until it has.
+    pub(super) opened_ns: Option<u64>,
     pub(super) in_ready: bool,
     pub(super) timer_armed: bool,
     pub(super) stage: Stage,
@@ -75,6 +77,7 @@ impl Session {
             count: 0,
             fresh: true,
             heard: false,
+            opened_ns: None,
             in_ready: false,
             timer_armed: false,
             stage: Stage::Sending,
@@ -91,6 +94,7 @@ impl Session {
         self.scanner = ReplyScanner::new(DecodeLimits::default());
         self.fresh = true;
         self.heard = false;
+        self.opened_ns = None;
         self.unfinished_bytes = 0;
         self.error.clear();
         self.pieces.clear();

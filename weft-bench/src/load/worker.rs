@@ -5,12 +5,14 @@
 //! latency. Invariants: answers come in the order of the requests; a connection is in `ready` at most once; a session has
 //! at most one timer.
 
+use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::mpsc::Sender;
 use std::time::Duration;
 
+use rustix::io::Errno;
 use rustix::time::{ClockId, clock_gettime};
 use weft_os::load::ThreadSchedule;
 use weft_reactor::{
@@ -21,9 +23,9 @@ use weft_resp::{DecodeError, Reply, ReplyClass, decode_reply};
 use weft_rope::Output;
 
 use super::failure::{Failure, system_text};
-use super::interval::Interval;
+use super::interval::{Interval, Part};
 use super::live::{Counts, Live};
-use super::record::Record;
+use super::record::{Record, Scale};
 use super::run::{GO_ON, Message, STOP, ThreadUse};
 use super::session::{PROLOGUE, Sent, Session, Stage};
 use super::tls::Channel;
@@ -39,6 +41,9 @@ const OPENING_PAUSE: Duration = Duration::from_millis(2);
 /// The pause after a connection broke.
 const RETRY_NS: u64 = 100_000_000;
 
+/// The pause between two looks at connections that are not used yet.
+const LOOK_AGAIN: Duration = Duration::from_millis(100);
+
 /// More bytes of one answer are not kept: Redis's own bound of one string (512 MB) and some room.
 const ANSWER_BYTES_MAX: usize = 544 << 20;
 
@@ -46,6 +51,7 @@ const ANSWER_BYTES_MAX: usize = 544 << 20;
 const MEASUREMENT_BEGINS: TimerToken = TimerToken(u64::MAX);
 const PATIENCE_ENDS: TimerToken = TimerToken(u64::MAX - 1);
 const INTERVAL_ENDS: TimerToken = TimerToken(u64::MAX - 2);
+const CONNECTIONS_ARE_LOOKED_AT: TimerToken = TimerToken(u64::MAX - 3);
 
 /// One thread's connections and what it has measured.
 pub(super) struct Worker<W> {
@@ -68,6 +74,8 @@ pub(super) struct Worker<W> {
     failure: Option<Failure>,
     /// Set from when on its use of the processor counts.
     use_since: Option<Use>,
+    /// A timer is armed for it.
+    looks_at_connections: bool,
     schedule: Option<ThreadSchedule>,
 }
 
@@ -85,9 +93,10 @@ struct Measured {
     counts: Counts,
     /// What was sent or due before this does not count.
     from_ns: u64,
-    /// When the run began, if seconds are told apart.
-    series_start_ns: Option<u64>,
+    scale: Scale,
     interval: Option<UnderWay>,
+    /// When the interval under way ends.
+    interval_ends_ns: u64,
 }
 
 /// The interval under way.
@@ -129,13 +138,15 @@ impl<W: Workload> Worker<W> {
                 record: Record::new(plan.scale, plan.classes),
                 counts: Counts::default(),
                 from_ns: 0,
-                series_start_ns: None,
+                scale: plan.scale,
                 interval: None,
+                interval_ends_ns: u64::MAX,
             },
             unfinished: share,
             last_answer_ns: 0,
             failure: None,
             use_since: None,
+            looks_at_connections: false,
             schedule: None,
         }
     }
@@ -165,7 +176,6 @@ impl<W: Workload> Worker<W> {
         started_ns: u64,
     ) -> Result<Option<Finished>, Failure> {
         let conduct = self.plan.conduct;
-        self.measured.series_start_ns = self.plan.by_second.then_some(started_ns);
         self.measured.from_ns = after(started_ns, conduct.warmup);
         match conduct.warmup.is_zero() {
             true => self.begin_measurement(io),
@@ -231,22 +241,33 @@ impl<W: Workload> Worker<W> {
     fn begin_measurement<D: Driver>(&mut self, io: &mut D) {
         self.use_since = Some(self.use_at(monotonic_ns()));
         if self.plan.conduct.interval.is_some() {
-            self.measured.interval = Some(UnderWay {
-                interval: Interval::new(0, &self.plan.scale),
-                before: self.measured.counts,
-            });
-            self.arm_interval(io, 1);
+            self.begin_interval(io, self.measured.from_ns);
         }
     }
 
-    /// Arranges for the end of interval `number` minus one.
-    fn arm_interval<D: Driver>(&self, io: &mut D, number: u64) {
-        if let Some(interval) = self.plan.conduct.interval {
-            let offset_ns = nanoseconds(interval).saturating_mul(number);
-            io.arm_timer(
-                self.measured.from_ns.saturating_add(offset_ns),
-                INTERVAL_ENDS,
-            );
+    /// Begins the interval in which this moment lies.
+    fn begin_interval<D: Driver>(&mut self, io: &mut D, now_ns: u64) {
+        let Some(length) = self.plan.conduct.interval else {
+            return;
+        };
+        let measured = &mut self.measured;
+        let length_ns = nanoseconds(length).max(1);
+        let index = now_ns.saturating_sub(measured.from_ns) / length_ns;
+        let end_ns = length_ns.saturating_mul(index + 1);
+        measured.interval_ends_ns = measured.from_ns.saturating_add(end_ns);
+        measured.interval = Some(UnderWay {
+            interval: Interval::new(index, &measured.scale, self.plan.interval_classes()),
+            before: measured.counts,
+        });
+        io.arm_timer(measured.interval_ends_ns, INTERVAL_ENDS);
+    }
+
+    /// Looks whether a turn is in another interval than the one under way. A timer does so as well, for when nothing comes.
+    fn keep_interval<D: Driver>(&mut self, io: &mut D) {
+        let now_ns = io.turn_started_ns();
+        if now_ns >= self.measured.interval_ends_ns {
+            self.tell_interval();
+            self.begin_interval(io, now_ns);
         }
     }
 
@@ -260,20 +281,6 @@ impl<W: Workload> Worker<W> {
         let _ = self
             .messages
             .send(Message::Interval(self.number, Box::new(under_way.interval)));
-    }
-
-    fn next_interval<D: Driver>(&mut self, io: &mut D) {
-        let Some(length) = self.plan.conduct.interval else {
-            return;
-        };
-        self.tell_interval();
-        let since_ns = io.turn_started_ns().saturating_sub(self.measured.from_ns);
-        let index = since_ns / nanoseconds(length).max(1);
-        self.measured.interval = Some(UnderWay {
-            interval: Interval::new(index, &self.plan.scale),
-            before: self.measured.counts,
-        });
-        self.arm_interval(io, index + 1);
     }
 
     /// Ends everything; what is under way stays unanswered.
@@ -298,8 +305,11 @@ impl<W: Workload> Worker<W> {
     fn connect<D: Driver>(&mut self, io: &mut D, index: usize) -> Result<(), Failure> {
         let target = self.target(index);
         let socket = match &self.plan.targets[target] {
-            Target::Tcp(address) => start_connect(*address, None),
             Target::Unix(path) => start_connect_unix(path),
+            target => match target.address() {
+                Some(address) => start_connect(address, None),
+                None => return Ok(()),
+            },
         };
         let socket = socket.map_err(|error| Failure::Connect { target, error })?;
         let id = io.adopt(socket, None).map_err(Failure::System)?;
@@ -316,8 +326,52 @@ impl<W: Workload> Worker<W> {
             channel = Some(new);
         }
         self.sessions[index].opened(id, channel);
+        self.watch_connection(io, index);
         self.measured.counts.open += 1;
         Ok(())
+    }
+
+    /// Arranges for a look at a new connection.
+    fn watch_connection<D: Driver>(&mut self, io: &mut D, index: usize) {
+        let Some(patience) = self.plan.conduct.connect_patience else {
+            return;
+        };
+        let now_ns = monotonic_ns();
+        self.sessions[index].opened_ns = Some(now_ns);
+        if !self.looks_at_connections {
+            self.looks_at_connections = true;
+            io.arm_timer(after(now_ns, patience), CONNECTIONS_ARE_LOOKED_AT);
+        }
+    }
+
+    /// Gives up connections that have not come about for too long.
+    fn look_at_connections<D: Driver>(&mut self, io: &mut D) {
+        self.looks_at_connections = false;
+        let Some(patience) = self.plan.conduct.connect_patience else {
+            return;
+        };
+        let now_ns = monotonic_ns();
+        let mut next_ns = u64::MAX;
+        for index in 0..self.sessions.len() {
+            let session = &mut self.sessions[index];
+            let (Some(id), Some(opened_ns)) = (session.connection, session.opened_ns) else {
+                continue;
+            };
+            let deadline_ns = after(opened_ns, patience);
+            // Where nothing has been sent nothing shows yet.
+            if now_ns < deadline_ns || session.fresh && session.channel.is_none() {
+                next_ns = next_ns.min(deadline_ns.max(after(now_ns, LOOK_AGAIN)));
+                continue;
+            }
+            let target = self.target(index);
+            let error = io::Error::from_raw_os_error(Errno::TIMEDOUT.raw_os_error());
+            self.lose(io, index, Failure::Connect { target, error });
+            io.close(id, Close::Now);
+        }
+        if next_ns < u64::MAX {
+            self.looks_at_connections = true;
+            io.arm_timer(next_ns, CONNECTIONS_ARE_LOOKED_AT);
+        }
     }
 
     /// A session's number over all threads.
@@ -339,18 +393,35 @@ impl<W: Workload> Worker<W> {
 
     /// Sends on every connection that has room.
     fn refill<D: Driver>(&mut self, io: &mut D) {
+        self.wake();
         if self.ready.is_empty() {
             return;
         }
         let now_ns = monotonic_ns();
         let mut at = 0;
-        // A connection that is opened again comes to the end of the list.
+        // A connection that is opened again, or woken, comes to the end of the list.
         while let Some(&index) = self.ready.get(at) {
             at += 1;
             self.sessions[index as usize].in_ready = false;
             self.fill(io, index as usize, now_ns);
+            self.wake();
         }
         self.ready.clear();
+    }
+
+    /// Lets connections go on of which the workload says so.
+    fn wake(&mut self) {
+        while W::WAKES
+            && let Some(connection) = self.workload.wake()
+        {
+            let index = connection / self.plan.threads;
+            let session = &mut self.sessions[index];
+            if session.stage == Stage::Done {
+                self.unfinished += 1;
+            }
+            session.stage = Stage::Sending;
+            self.make_ready(index);
+        }
     }
 
     /// Sends what a connection has to send.
@@ -403,9 +474,8 @@ impl<W: Workload> Worker<W> {
                     if at_ns >= self.measured.from_ns {
                         let bytes = (self.output.len() - before) as u64;
                         self.measured.record.bytes_sent(class, bytes);
-                        if let Some(start_ns) = self.measured.series_start_ns {
-                            let second = now_ns.saturating_sub(start_ns) / 1_000_000_000;
-                            self.measured.record.bytes_in(class, second, bytes, 0);
+                        if let Some(part) = self.measured.part(class) {
+                            part.sent_bytes += bytes;
                         }
                         self.measured.counts.bytes += bytes;
                     }
@@ -687,6 +757,12 @@ struct Answered {
 }
 
 impl Measured {
+    /// What the interval under way tells of a class.
+    fn part(&mut self, class: u16) -> Option<&mut Part> {
+        let under_way = self.interval.as_mut()?;
+        under_way.interval.classes.get_mut(usize::from(class))
+    }
+
     /// Records that so many of the oldest requests under way have been answered.
     fn note(&mut self, session: &mut Session, now_ns: u64, answered: Answered) {
         if answered.count == 0 {
@@ -706,10 +782,10 @@ impl Measured {
         let latency = self
             .record
             .answered(class, now_ns.saturating_sub(at_ns), count);
-        if let Some(start_ns) = self.series_start_ns {
-            let second = now_ns.saturating_sub(start_ns) / 1_000_000_000;
-            self.record.answered_in(class, second, latency, count);
-            self.record.bytes_in(class, second, 0, answered.bytes);
+        let scale = self.scale;
+        if let Some(part) = self.part(class) {
+            part.answered(&scale, latency, count);
+            part.received_bytes += answered.bytes;
         }
         if let Some(under_way) = &mut self.interval {
             let latencies = &mut under_way.interval.latencies;
@@ -756,6 +832,7 @@ impl<D: Driver, W: Workload> Handler<D> for Worker<W> {
 
     fn received(&mut self, io: &mut D, connection: ConnectionId, data: &mut [u8]) {
         let now_ns = io.turn_started_ns();
+        self.keep_interval(io);
         let Some(index) = self.session_of(connection) else {
             return;
         };
@@ -780,6 +857,7 @@ impl<D: Driver, W: Workload> Handler<D> for Worker<W> {
             return;
         };
         let session = &mut self.sessions[index];
+        session.opened_ns = None;
         if !session.heard {
             // The connection had not come about when the requests were handed over.
             let now_ns = monotonic_ns();
@@ -805,7 +883,8 @@ impl<D: Driver, W: Workload> Handler<D> for Worker<W> {
         match token {
             MEASUREMENT_BEGINS => self.begin_measurement(io),
             PATIENCE_ENDS => self.give_up(),
-            INTERVAL_ENDS => self.next_interval(io),
+            INTERVAL_ENDS => self.keep_interval(io),
+            CONNECTIONS_ARE_LOOKED_AT => self.look_at_connections(io),
             TimerToken(index) => {
                 let index = index as usize;
                 self.sessions[index].timer_armed = false;

@@ -39,6 +39,8 @@ struct State {
     lines: Vec<Line>,
     writer: Writer,
     end_ns: u64,
+    /// Connections that were finished, because their node was not there, and have something to send now.
+    woken: Vec<usize>,
     found: Found,
 }
 
@@ -86,6 +88,8 @@ struct Line {
     /// Failures since the last answer.
     failures: u32,
     given_up: bool,
+    /// Its node was not there when it was last asked.
+    waits_for_node: bool,
     /// SETs since the last WAIT, and WAITs to be sent.
     sets: u32,
     waits: u32,
@@ -159,6 +163,7 @@ impl<const READS: bool> Clients<READS> {
             lines: lines.collect(),
             writer: Writer::default(),
             end_ns: u64::MAX,
+            woken: Vec::new(),
             found: Found {
                 moved: vec![0; classes],
                 asked: vec![0; classes],
@@ -215,9 +220,19 @@ impl State {
             let action = &mix.turns[drawn.turn].action;
             let slot = self.writer.slot(mix, action, drawn.key, &mut client.random);
             match slot.map(|slot| first + cluster.owner(slot)) {
-                Some(other) if other != index => self.lines[other].queue.push_back(drawn),
+                Some(other) if other != index => self.queue(other, drawn),
                 _ => return Ok(drawn),
             }
+        }
+    }
+
+    /// Leaves a request to another connection.
+    fn queue(&mut self, index: usize, drawn: Drawn) {
+        let line = &mut self.lines[index];
+        line.queue.push_back(drawn);
+        if line.waits_for_node {
+            line.waits_for_node = false;
+            self.woken.push(index);
         }
     }
 
@@ -300,6 +315,8 @@ fn cursor(answer: &[u8]) -> Option<&[u8]> {
 
 impl<const READS: bool> Workload for Clients<READS> {
     const READS: bool = READS;
+    // A cluster's answers are read for their redirections.
+    const WAKES: bool = READS;
 
     fn started(&mut self, now_ns: u64) {
         let (mix, state) = (&*self.mix, &mut self.state);
@@ -334,6 +351,15 @@ impl<const READS: bool> Workload for Clients<READS> {
             return Next::Finished;
         }
         if !asked.open {
+            if let Some(cluster) = &mix.cluster
+                && cluster.nodes()[index % state.nodes]
+                    .target
+                    .address()
+                    .is_none()
+            {
+                state.lines[index].waits_for_node = true;
+                return Next::Finished;
+            }
             return state.open(index, asked.now_ns);
         }
         let line = &mut state.lines[index];
@@ -415,6 +441,12 @@ impl<const READS: bool> Workload for Clients<READS> {
         Next::Requests { count: 1, class }
     }
 
+    fn wake(&mut self) -> Option<usize> {
+        let state = &mut self.state;
+        let index = state.woken.pop()?;
+        Some(state.found.thread + index * state.threads)
+    }
+
     fn answer(&mut self, answer: &Answer<'_>) -> Verdict {
         let (mix, state) = (&*self.mix, &mut self.state);
         let index = state.index(answer.connection);
@@ -449,9 +481,7 @@ impl<const READS: bool> Workload for Clients<READS> {
             });
             match (drawn, onward) {
                 (Some(drawn), Some((other, asking))) => {
-                    state.lines[other]
-                        .queue
-                        .push_back(Drawn { asking, ..drawn });
+                    state.queue(other, Drawn { asking, ..drawn });
                 }
                 (Some(_), None) => state.clients[index / state.nodes].outstanding -= 1,
                 (None, _) => {}

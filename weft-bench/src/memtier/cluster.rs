@@ -1,10 +1,12 @@
 //! The nodes of a cluster and who owns which slot.
 //!
-//! Owns the table of slots, which redirections correct while a run lasts. Does not send requests of a test. Invariant: every
-//! slot belongs to a node that is known, although it may be the wrong one.
+//! Owns the table of slots, which redirections correct while a run lasts, and the places of nodes that join meanwhile. Does not
+//! send requests of a test. Invariants: every slot belongs to a node that is known, although it may be the wrong one; a place,
+//! once taken, stays that node's.
 
 use std::net::{IpAddr, SocketAddr};
-use std::sync::atomic::{AtomicU16, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU16, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use weft_client::{Connection, Reply};
 
@@ -18,7 +20,12 @@ pub struct Cluster {
     nodes: Vec<Server>,
     /// By slot, the number of its node.
     owners: Vec<AtomicU16>,
+    /// A node has joined since the slots were asked for.
+    is_stale: AtomicBool,
 }
+
+/// So many nodes may join while a run lasts.
+const JOINING_MAX: usize = 8;
 
 /// Where a server says that a request belongs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,6 +46,7 @@ impl Cluster {
                 String::from_utf8_lossy(&error)
             )),
             Ok(reply) => Cluster::parse(&reply, server)
+                .map(Cluster::with_room)
                 .ok_or_else(|| format!("CLUSTER SLOTS at {} tells of no nodes", server.name)),
             Err(error) => Err(format!("CLUSTER SLOTS at {}: {error}", server.name)),
         }
@@ -67,7 +75,7 @@ impl Cluster {
             let [host, Reply::Integer(port), ..] = &primary[..] else {
                 return None;
             };
-            let target = address(host, *port, &asked.target)?;
+            let target = Target::Tcp(address(host, *port, &asked.target)?);
             let number = match nodes.iter().position(|node| node.target == target) {
                 Some(number) => number,
                 None => {
@@ -86,10 +94,22 @@ impl Cluster {
         (!nodes.is_empty()).then(|| Cluster {
             nodes,
             owners: owners.into_iter().map(AtomicU16::new).collect(),
+            is_stale: AtomicBool::new(false),
         })
     }
 
-    /// The primaries.
+    /// With places for nodes that join.
+    fn with_room(mut self) -> Cluster {
+        let place = || Server {
+            name: String::new(),
+            target: Target::Later(Arc::new(OnceLock::new())),
+        };
+        self.nodes
+            .extend(std::iter::repeat_with(place).take(JOINING_MAX));
+        self
+    }
+
+    /// The primaries, and places without an address for those that join.
     pub fn nodes(&self) -> &[Server] {
         &self.nodes
     }
@@ -100,32 +120,68 @@ impl Cluster {
         usize::from(self.owners[usize::from(slot % SLOTS)].load(Ordering::Relaxed))
     }
 
-    /// The node that a redirection leads to, which owns the slot from now on unless this is for once. `None`: the node was
-    /// not there at the start.
+    /// The node that a redirection leads to, which owns the slot from now on unless this is for once. `None`: it is one node
+    /// too many.
     pub fn follow(&self, redirection: &Redirection) -> Option<usize> {
-        let target = Target::Tcp(redirection.address);
-        let node = self.nodes.iter().position(|node| node.target == target)?;
+        let node = self.place(redirection.address)?;
         if !redirection.ask {
             self.owners[usize::from(redirection.slot % SLOTS)]
                 .store(node as u16, Ordering::Relaxed);
         }
         Some(node)
     }
+
+    /// The number of the node at this address; it joins if it is not there yet and there is room.
+    fn place(&self, address: SocketAddr) -> Option<usize> {
+        self.nodes.iter().position(|node| match &node.target {
+            Target::Later(place) => {
+                let mut joins = false;
+                let taken_by = place.get_or_init(|| {
+                    joins = true;
+                    address
+                });
+                if joins {
+                    self.is_stale.store(true, Ordering::Relaxed);
+                }
+                *taken_by == address
+            }
+            known => known.address() == Some(address),
+        })
+    }
+
+    /// Whether a node has joined since this was last asked: then it is time to ask for all slots.
+    pub fn take_stale(&self) -> bool {
+        self.is_stale.load(Ordering::Relaxed) && self.is_stale.swap(false, Ordering::Relaxed)
+    }
+
+    /// Takes over whose the slots are. What belongs to a node for which there is no room stays as it is.
+    pub fn learn(&self, newer: &Cluster) {
+        let places: Vec<Option<usize>> = newer
+            .nodes
+            .iter()
+            .map(|node| self.place(node.target.address()?))
+            .collect();
+        for (owner, newer) in self.owners.iter().zip(&newer.owners) {
+            let place = places.get(usize::from(newer.load(Ordering::Relaxed)));
+            if let Some(&Some(place)) = place {
+                owner.store(place as u16, Ordering::Relaxed);
+            }
+        }
+        self.is_stale.store(false, Ordering::Relaxed);
+    }
 }
 
 /// A node's address; one that does not know its own is where it was asked.
-fn address(host: &Reply, port: i64, asked: &Target) -> Option<Target> {
+fn address(host: &Reply, port: i64, asked: &Target) -> Option<SocketAddr> {
     let port = u16::try_from(port).ok()?;
     let host = match host {
         Reply::Bulk(host) => String::from_utf8_lossy(host).into_owned(),
         _ => String::new(),
     };
-    match (host.parse::<IpAddr>(), asked) {
-        (Ok(ip), _) => Some(Target::Tcp(SocketAddr::new(ip, port))),
-        (Err(_), Target::Tcp(asked)) if host.is_empty() => {
-            Some(Target::Tcp(SocketAddr::new(asked.ip(), port)))
-        }
-        _ => None,
+    match host.parse::<IpAddr>() {
+        Ok(ip) => Some(SocketAddr::new(ip, port)),
+        Err(_) if host.is_empty() => Some(SocketAddr::new(asked.address()?.ip(), port)),
+        Err(_) => None,
     }
 }
 
@@ -141,10 +197,8 @@ pub fn redirection(error: &[u8], asked: &Target) -> Option<Redirection> {
     let slot = words.next()?.parse().ok()?;
     let (host, port) = words.next()?.rsplit_once(':')?;
     let host = Reply::Bulk(host.as_bytes().to_vec());
-    match address(&host, port.parse().ok()?, asked)? {
-        Target::Tcp(address) => Some(Redirection { ask, slot, address }),
-        Target::Unix(_) => None,
-    }
+    let address = address(&host, port.parse().ok()?, asked)?;
+    Some(Redirection { ask, slot, address })
 }
 
 #[cfg(test)]
@@ -213,6 +267,23 @@ mod tests {
         assert_eq!(unknown.address.to_string(), "127.0.0.1:7009");
         assert_eq!(cluster.follow(&unknown), None);
         assert_eq!(cluster.owner(5), 1);
+        assert!(!cluster.take_stale());
+        // With room, it joins, and later slots are its own.
+        let cluster = cluster.with_room();
+        assert_eq!(cluster.follow(&unknown), Some(2));
+        assert_eq!(cluster.owner(5), 2);
+        assert_eq!(cluster.nodes()[2].target.to_string(), "127.0.0.1:7009");
+        assert_eq!(cluster.follow(&unknown), Some(2));
+        assert!(cluster.take_stale() && !cluster.take_stale());
+        let newer = Reply::Array(vec![
+            range(0, 99, bulk("127.0.0.1"), 7009),
+            range(100, 8000, bulk("127.0.0.1"), 7010),
+            range(8001, 16383, bulk("127.0.0.1"), 7001),
+        ]);
+        cluster.learn(&Cluster::parse(&newer, &server()).unwrap());
+        let owners = [0, 99, 100, 8000, 8001, 16383].map(|slot| cluster.owner(slot));
+        assert_eq!(owners, [2, 2, 3, 3, 1, 1]);
+        assert!(!cluster.take_stale());
         assert_eq!(read("-ERR MOVED"), None);
         assert_eq!(read("-MOVED x 127.0.0.1:1"), None);
     }

@@ -1,23 +1,34 @@
 //! The JSON report of memtier_benchmark.
 //!
-//! Owns the names of the fields, which programs read. Latencies are in milliseconds there. In the series by second only the
-//! sum has percentiles: the others would take a histogram for every kind and second.
+//! Owns the names of the fields, which programs read. Latencies are in milliseconds there.
 
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde_json::{Map, Value, json};
 
 use super::configuration;
 use super::hdr_files::compressed;
 use super::options::{Options, Requests};
+use super::series::{Second, Series};
 use super::table::{Row, Table};
-use crate::load::{Class, Interval};
+use crate::load::Class;
 
 /// The report of all runs.
 #[derive(Debug)]
 pub struct Report {
     root: Map<String, Value>,
     distributions: bool,
+    percentiles: Vec<f64>,
+}
+
+/// When a run took place, and what came of each second.
+#[derive(Clone, Debug)]
+pub struct Course {
+    pub started: SystemTime,
+    pub elapsed: Duration,
+    /// Somebody ended it before its time.
+    pub interrupted: bool,
+    pub series: Series,
 }
 
 impl Report {
@@ -44,40 +55,41 @@ impl Report {
         Report {
             root,
             distributions: !options.hide_histogram,
+            percentiles: options.percentiles.clone(),
         }
     }
 
-    /// Adds results under their title. `intervals`: what came of each second.
-    pub fn add(
-        &mut self,
-        title: &str,
-        table: &Table,
-        percentiles: &[f64],
-        started: SystemTime,
-        intervals: &[Interval],
-    ) {
-        let milliseconds = |time: SystemTime| {
-            let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
-            u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+    /// Adds results under their title. An average over several runs has no course.
+    pub fn add(&mut self, title: &str, table: &Table, course: Option<&Course>) {
+        let milliseconds = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
+        let (started, elapsed) = match course {
+            Some(course) => {
+                let started = course.started.duration_since(UNIX_EPOCH);
+                (started.unwrap_or_default(), course.elapsed)
+            }
+            None => Default::default(),
         };
+        let interrupted = course.is_some_and(|course| course.interrupted);
         let mut stats = Map::new();
         stats.insert(
             "Runtime".to_owned(),
             json!({
                 "Start time": milliseconds(started),
-                "Finish time": milliseconds(started + table.elapsed),
-                "Total duration": u64::try_from(table.elapsed.as_millis()).unwrap_or(u64::MAX),
+                "Finish time": milliseconds(started + elapsed),
+                "Total duration": milliseconds(elapsed),
                 "Time unit": "MILLISECONDS",
-                "Interrupted": "false",
+                "Interrupted": interrupted.to_string(),
             }),
         );
-        for (number, row) in table.rows.iter().enumerate() {
-            let is_sum = number + 1 == table.rows.len();
-            let intervals = if is_sum { intervals } else { &[] };
-            stats.insert(
-                row.name.clone(),
-                summary(table, row, percentiles, intervals),
-            );
+        for (line, row) in table.rows.iter().enumerate() {
+            let mut seconds = Map::new();
+            let series = course.map(|course| course.series.line(line));
+            for (number, second) in series.into_iter().flatten().enumerate() {
+                let figures = figures(second, &self.percentiles);
+                seconds.insert(number.to_string(), Value::Object(figures));
+            }
+            let summary = summary(table, row, &self.percentiles, seconds);
+            stats.insert(row.name.clone(), summary);
         }
         let kinds = match self.distributions {
             true => &table.rows[..table.rows.len().saturating_sub(1)],
@@ -98,10 +110,31 @@ impl Report {
     }
 }
 
-fn summary(table: &Table, row: &Row, percentiles: &[f64], intervals: &[Interval]) -> Value {
-    let seconds = table.elapsed.as_secs_f64();
-    let per_second = |count: u64| rounded(count as f64 / seconds, 2);
-    let kilobytes = |bytes: u64| rounded(bytes as f64 / 1024.0 / seconds, 2);
+/// What came of a second.
+fn figures(second: &Second, percentiles: &[f64]) -> Map<String, Value> {
+    let mut fields = Map::new();
+    let mut field = |name: &str, value: Value| fields.insert(name.to_owned(), value);
+    field("Bytes RX", json!(second.received_bytes));
+    field("Bytes TX", json!(second.sent_bytes));
+    field("Count", json!(second.count));
+    if second.count == 0 {
+        return fields;
+    }
+    let sum = second.sum as f64 / 1000.0;
+    field("Average Latency", rounded(sum / second.count as f64, 3));
+    field("Accumulated Latency", json!(sum as u64));
+    field("Min Latency", milliseconds(second.least));
+    field("Max Latency", milliseconds(second.greatest));
+    for (percentile, &latency) in percentiles.iter().zip(&second.percentiles) {
+        field(&format!("p{percentile:.2}"), milliseconds(latency));
+    }
+    fields
+}
+
+fn summary(table: &Table, row: &Row, percentiles: &[f64], seconds: Map<String, Value>) -> Value {
+    let elapsed_s = table.elapsed.as_secs_f64();
+    let per_second = |count: u64| rounded(count as f64 / elapsed_s, 2);
+    let kilobytes = |bytes: u64| rounded(bytes as f64 / 1024.0 / elapsed_s, 2);
     let class = &row.class;
     let latencies = &class.latencies;
     let least = if latencies.is_empty() {
@@ -141,28 +174,7 @@ fn summary(table: &Table, row: &Row, percentiles: &[f64], intervals: &[Interval]
     field("KB/sec RX/TX", all);
     field("KB/sec RX", kilobytes(class.bytes_received));
     field("KB/sec TX", kilobytes(class.bytes_sent));
-    let mut series: Map<String, Value> = Map::new();
-    for (second, measured) in class.seconds.iter().enumerate() {
-        let sum = measured.sum as f64 / 1000.0;
-        let mut figures = json!({
-            "Bytes RX": measured.received_bytes,
-            "Bytes TX": measured.sent_bytes,
-            "Count": measured.count,
-            "Average Latency": rounded(sum / measured.count.max(1) as f64, 3),
-            "Accumulated Latency": sum as u64,
-            "Min Latency": milliseconds(measured.least),
-            "Max Latency": milliseconds(measured.greatest),
-        });
-        let interval = intervals.iter().find(|it| it.index == second as u64);
-        if let (Some(interval), Some(figures)) = (interval, figures.as_object_mut()) {
-            for &percentile in percentiles {
-                let latency = interval.latencies.value_at_percentile(percentile);
-                figures.insert(format!("p{percentile:.2}"), milliseconds(latency));
-            }
-        }
-        series.insert(second.to_string(), figures);
-    }
-    field("Time-Serie", Value::Object(series));
+    field("Time-Serie", Value::Object(seconds));
     let mut percentiles: Map<String, Value> = percentiles
         .iter()
         .map(|&percentile| {

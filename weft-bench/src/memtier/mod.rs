@@ -14,6 +14,7 @@ mod mix;
 mod monitor;
 mod options;
 mod progress;
+mod series;
 mod spelling;
 mod statsd;
 mod table;
@@ -34,16 +35,19 @@ use fastrand::Rng;
 use weft_client::{Connection, Reply};
 use weft_os::descriptors::raise_limit;
 
+use crate::interrupt::Interrupt;
 use crate::load::{
-    Class, Conduct, ErrorReplies, Failure, Interval, Losses, Outcome, Plan, Prologue, Run, Scale,
+    Class, Conduct, ErrorReplies, Failure, Losses, Outcome, Plan, Prologue, Run, Scale,
 };
 use crate::reach::{self, Manner, Server};
 use clients::{Clients, Found};
 use cluster::Cluster;
+use json::Course;
 use keys::KeySpace;
 use mix::{Limit, Mix};
 use options::{Instead, Options, Requests, Verify};
 use progress::{Moment, ProgressLine};
+use series::Series;
 use statsd::Statsd;
 use table::{Row, Table};
 use usage::USAGE;
@@ -55,6 +59,12 @@ const VERSION: &str = "2.3.0";
 
 /// How often progress is shown.
 const PROGRESS_EVERY: Duration = Duration::from_secs(1);
+
+/// How often somebody looks whether the run is to end, or the cluster has changed.
+const LOOK_EVERY: Duration = Duration::from_millis(100);
+
+/// How long a node may take to be connected to that is asked for slots during a run.
+const REFRESH_PATIENCE: Duration = Duration::from_secs(5);
 
 /// Descriptors this program has besides its connections, and those of each thread.
 const OWN_DESCRIPTORS: usize = 32;
@@ -93,11 +103,11 @@ pub fn run(arguments: &[Vec<u8>]) -> ExitCode {
 struct Test<'a> {
     options: &'a Options,
     manner: Manner,
-    /// In a cluster, its primaries.
-    servers: Vec<Server>,
+    /// In a cluster, the node that is asked for the others.
+    server: Server,
     workload: Workload,
-    plan: Plan,
     statsd: Option<Statsd>,
+    interrupt: Interrupt,
 }
 
 /// What a run left behind.
@@ -105,15 +115,13 @@ struct Ran {
     outcome: Outcome,
     /// By thread.
     found: Vec<Found>,
-    started: SystemTime,
-    intervals: Vec<Interval>,
+    course: Course,
 }
 
 /// What a report tells of one run.
 struct Results {
     table: Table,
-    started: SystemTime,
-    intervals: Vec<Interval>,
+    course: Course,
 }
 
 fn measure(options: &Options) -> Result<(), String> {
@@ -137,21 +145,15 @@ fn measure(options: &Options) -> Result<(), String> {
         patience: (seconds > 0).then(|| Duration::from_secs(seconds)),
     };
     let socket = options.socket.as_deref();
-    let (server, mut connection) = reach::reach_by(&manner, &options.server, options.port, socket)
+    let (server, _) = reach::reach_by(&manner, &options.server, options.port, socket)
         .map_err(|lost| format!("cannot connect to {}: {}", lost.name, lost.why))?;
-    let mut servers = vec![server];
-    if options.cluster {
-        log_in(options, &mut connection)?;
-        servers = Cluster::ask(&servers[0], &mut connection)?.nodes().to_vec();
-    }
-    drop(connection);
     let test = Test {
-        plan: plan(options, &servers, &workload, &manner),
         statsd: options.statsd.as_ref().map(Statsd::new).transpose()?,
         options,
         manner,
-        servers,
+        server,
         workload,
+        interrupt: Interrupt::new(),
     };
     let mut out: Box<dyn Write> = match &options.out_file {
         Some(path) => {
@@ -176,6 +178,9 @@ fn measure(options: &Options) -> Result<(), String> {
         let mix = Arc::new(test.mix(&mut seeds)?);
         all.push(test.run(&mix, number, &mut seeds)?);
         last = Some(mix);
+        if test.interrupt.came() {
+            break;
+        }
     }
     write_results(options, &all, &mut out)?;
     match last {
@@ -209,7 +214,6 @@ fn plan(options: &Options, servers: &[Server], workload: &Workload, manner: &Man
             lowest: 1,
             digits: 3,
         },
-        by_second: options.json_out_file.is_some(),
         classes: workload.classes(),
         conduct: Conduct {
             losses: match options.reconnect {
@@ -219,6 +223,8 @@ fn plan(options: &Options, servers: &[Server], workload: &Workload, manner: &Man
             lazy: options.staircase.is_some() || options.start_jitter.1 > 0,
             interval: (options.json_out_file.is_some() || options.statsd.is_some())
                 .then_some(PROGRESS_EVERY),
+            interval_by_class: options.json_out_file.is_some(),
+            connect_patience: manner.patience,
             ..Conduct::default()
         },
     }
@@ -243,6 +249,14 @@ fn greeting(options: &Options) -> Vec<Vec<Vec<u8>>> {
         add(&[b"SELECT", database.to_string().as_bytes()]);
     }
     requests
+}
+
+/// Asks a node of a cluster for the slots. The error is for the user.
+fn slots(options: &Options, manner: &Manner, server: &Server) -> Result<Cluster, String> {
+    let mut connection = reach::connect_by(manner, server)
+        .map_err(|lost| format!("cannot connect to {}: {}", lost.name, lost.why))?;
+    log_in(options, &mut connection)?;
+    Cluster::ask(server, &mut connection)
 }
 
 /// Says so over a connection of our own.
@@ -326,26 +340,25 @@ impl Test<'_> {
 
     /// The slots as they are now. The error is for the user.
     fn cluster(&self) -> Result<Cluster, String> {
-        let server = &self.servers[0];
-        let mut connection = reach::connect_by(&self.manner, server)
-            .map_err(|lost| format!("cannot connect to {}: {}", lost.name, lost.why))?;
-        log_in(self.options, &mut connection)?;
-        let cluster = Cluster::ask(server, &mut connection)?;
-        let same = cluster.nodes().len() == self.servers.len()
-            && cluster
-                .nodes()
-                .iter()
-                .zip(&self.servers)
-                .all(|(now, then)| now.target == then.target);
-        match same {
-            true => Ok(cluster),
-            false => Err("the cluster has other nodes than at the start".to_owned()),
-        }
+        slots(self.options, &self.manner, &self.server)
+    }
+
+    /// Asks for the slots again, without waiting for the answer.
+    fn refresh(&self, mix: &Arc<Mix>) {
+        let (options, mix) = (self.options.clone(), Arc::clone(mix));
+        let (mut manner, server) = (self.manner.clone(), self.server.clone());
+        manner.patience.get_or_insert(REFRESH_PATIENCE);
+        std::thread::spawn(move || {
+            // Without an answer, redirections tell of one slot after the other.
+            if let (Some(cluster), Ok(newer)) = (&mix.cluster, slots(&options, &manner, &server)) {
+                cluster.learn(&newer);
+            }
+        });
     }
 
     fn verify(&self, mix: &Mix) -> Result<(), String> {
         let log_in = |connection: &mut Connection| log_in(self.options, connection);
-        let verified = verify::verify(mix, &self.servers, &self.manner, log_in)?;
+        let verified = verify::verify(mix, &self.server, &self.manner, log_in)?;
         eprintln!("{verified}");
         match verified.wrong {
             0 => Ok(()),
@@ -371,8 +384,7 @@ impl Test<'_> {
         report_errors(&ran.outcome, found);
         let results = Results {
             table: self.table(&ran.outcome, found),
-            started: ran.started,
-            intervals: ran.intervals,
+            course: ran.course,
         };
         let failed =
             |(path, error): (std::path::PathBuf, io::Error)| format!("{}: {error}", path.display());
@@ -382,7 +394,8 @@ impl Test<'_> {
                 .map_err(failed)?;
         }
         if let Some(prefix) = &options.hdr_prefix {
-            hdr_files::write(prefix, number, &results.table, results.started).map_err(failed)?;
+            hdr_files::write(prefix, number, &results.table, results.course.started)
+                .map_err(failed)?;
         }
         Ok(results)
     }
@@ -393,7 +406,12 @@ impl Test<'_> {
         number: u32,
         seeds: &mut Rng,
     ) -> Result<Ran, String> {
-        let (options, plan) = (self.options, &self.plan);
+        let options = self.options;
+        let nodes = match &mix.cluster {
+            Some(cluster) => cluster.nodes(),
+            None => std::slice::from_ref(&self.server),
+        };
+        let plan = &plan(options, nodes, &self.workload, &self.manner);
         let clients = options.clients * options.threads;
         eprintln!("[RUN #{number}] Preparing benchmark client...");
         if let Some(stairs) = &options.staircase {
@@ -416,12 +434,34 @@ impl Test<'_> {
         })
         .map_err(|failure| said(&failure, plan))?;
         let mut line = ProgressLine::new(number, mix.limit, clients);
-        let mut intervals: Vec<Interval> = Vec::new();
+        let titles = self.workload.kinds.iter().map(|kind| kind.title.as_str());
+        let mut series = Series::new(titles, &options.percentiles);
+        let mut latest = None;
+        let mut shown = 0;
+        let mut interrupted = false;
         let outcome = loop {
-            let waited = run.wait(PROGRESS_EVERY);
-            intervals.extend(run.take_intervals());
+            let waited = run.wait(LOOK_EVERY);
+            for interval in run.take_intervals() {
+                series.add(&interval);
+                latest = Some(interval);
+            }
+            if mix.cluster.as_ref().is_some_and(Cluster::take_stale) {
+                self.refresh(mix);
+            }
             let mut now = run.progress();
             let ended = waited.is_some();
+            if !ended && !interrupted && self.interrupt.came() {
+                interrupted = true;
+                eprint!(
+                    "\n[RUN #{number}] Interrupted by user (Ctrl+C) after {:.1} secs, stopping threads...",
+                    now.elapsed.as_secs_f64()
+                );
+                run.end();
+            }
+            if !ended && (interrupted || now.elapsed.as_secs() == shown) {
+                continue;
+            }
+            shown = now.elapsed.as_secs();
             if let Some(Ok(outcome)) = &waited {
                 now.elapsed = outcome.elapsed;
             }
@@ -433,8 +473,8 @@ impl Test<'_> {
                 },
                 now,
             };
-            if !matches!(waited, Some(Err(_))) {
-                let figures = line.write(&moment, intervals.last());
+            if !interrupted && !matches!(waited, Some(Err(_))) {
+                let figures = line.write(&moment, latest.as_ref());
                 if let Some(statsd) = &self.statsd {
                     statsd.tell(&figures, &options.percentiles);
                 }
@@ -451,10 +491,14 @@ impl Test<'_> {
         let mut found = std::mem::take(&mut *founds.lock().unwrap_or_else(PoisonError::into_inner));
         found.sort_by_key(|found| found.thread);
         Ok(Ran {
+            course: Course {
+                started,
+                elapsed: outcome.elapsed,
+                interrupted,
+                series,
+            },
             outcome,
             found,
-            started,
-            intervals,
         })
     }
 
@@ -546,15 +590,10 @@ fn write_results(options: &Options, all: &[Results], out: &mut impl Write) -> Re
     let tables: Vec<Table> = all.iter().map(|results| results.table.clone()).collect();
     let mut json = json::Report::new(options);
     // What is shown, under which title.
-    let mut shown: Vec<(String, Table, SystemTime, &[Interval])> = Vec::new();
+    let mut shown: Vec<(String, Table, Option<&Course>)> = Vec::new();
     let titled = |title: &str, number: usize| {
-        let results = &all[number];
-        (
-            title.to_owned(),
-            tables[number].clone(),
-            results.started,
-            &results.intervals[..],
-        )
+        let course = Some(&all[number].course);
+        (title.to_owned(), tables[number].clone(), course)
     };
     if all.len() == 1 {
         shown.push(titled("ALL STATS", 0));
@@ -573,13 +612,13 @@ fn write_results(options: &Options, all: &[Results], out: &mut impl Write) -> Re
         }
         if let Some(average) = Table::average(&tables) {
             let title = format!("AGGREGATED AVERAGE RESULTS ({} runs)", all.len());
-            shown.push((title, average, all[0].started, &[]));
+            shown.push((title, average, None));
         }
     }
     write_tables(options, &shown, out).map_err(|error| error.to_string())?;
     if let Some(path) = &options.json_out_file {
-        for (title, table, started, intervals) in &shown {
-            json.add(title, table, &options.percentiles, *started, intervals);
+        for (title, table, course) in &shown {
+            json.add(title, table, *course);
         }
         std::fs::write(path, json.text())
             .map_err(|error| format!("{}: {error}", path.display()))?;
@@ -589,7 +628,7 @@ fn write_results(options: &Options, all: &[Results], out: &mut impl Write) -> Re
 
 fn write_tables(
     options: &Options,
-    shown: &[(String, Table, SystemTime, &[Interval])],
+    shown: &[(String, Table, Option<&Course>)],
     out: &mut impl Write,
 ) -> io::Result<()> {
     writeln!(out, "{:<9} Threads", options.threads)?;
@@ -599,7 +638,7 @@ fn write_tables(
         (None, Requests::Count(count)) => writeln!(out, "{count:<9} Requests per client")?,
         (None, Requests::AllKeys) => writeln!(out, "{:<9} Requests per client", "allkeys")?,
     }
-    for (title, table, _, _) in shown {
+    for (title, table, _) in shown {
         write!(out, "\n\n")?;
         table.write(title, &options.percentiles, out)?;
         if !options.hide_histogram {

@@ -9,6 +9,7 @@ use fastrand::Rng;
 use weft_client::{Connection, Reply};
 
 use super::mix::Mix;
+use crate::load::Target;
 use crate::reach::{self, Manner, Server};
 use crate::slots;
 
@@ -49,16 +50,25 @@ struct Batch {
 /// Reads every key there is. `log_in` makes a connection ready for use. The error is for the user.
 pub fn verify(
     mix: &Mix,
-    servers: &[Server],
+    server: &Server,
     manner: &Manner,
     log_in: impl Fn(&mut Connection) -> Result<(), String>,
 ) -> Result<Verified, String> {
+    let servers = match &mix.cluster {
+        Some(cluster) => cluster.nodes(),
+        None => std::slice::from_ref(server),
+    };
+    // By node; those that have not joined have none, and no slots.
     let mut connections = Vec::new();
     for server in servers {
+        if matches!(&server.target, Target::Later(place) if place.get().is_none()) {
+            connections.push(None);
+            continue;
+        }
         let mut connection = reach::connect_by(manner, server)
             .map_err(|lost| format!("cannot connect to {}: {}", lost.name, lost.why))?;
         log_in(&mut connection)?;
-        connections.push(connection);
+        connections.push(Some(connection));
     }
     let mut verified = Verified::default();
     let mut from = mix.keys.minimum;
@@ -76,7 +86,9 @@ pub fn verify(
             batches[node].numbers.push(number);
         }
         for (connection, batch) in connections.iter_mut().zip(&batches) {
-            let Batch { requests, numbers } = batch;
+            let (Batch { requests, numbers }, Some(connection)) = (batch, connection) else {
+                continue;
+            };
             let replies = connection
                 .pipeline(requests)
                 .map_err(|error| format!("data verification: {error}"))?;

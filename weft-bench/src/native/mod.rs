@@ -395,7 +395,6 @@ fn plan(spec: &Spec, servers: &[Server], program: &Program) -> Plan {
         errors: ErrorReplies::Counted,
         scale: SCALE,
         classes: program.classes.len(),
-        by_second: false,
         conduct: Conduct {
             losses: Losses::Counted,
             lazy: matches!(spec.pace, Pace::Storm { .. }),
@@ -405,6 +404,7 @@ fn plan(spec: &Spec, servers: &[Server], program: &Program) -> Plan {
                 Limit::Requests(_) => None,
             },
             interval: Some(Duration::from_secs(1)),
+            ..Conduct::default()
         },
     }
 }

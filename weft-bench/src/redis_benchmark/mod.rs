@@ -382,7 +382,6 @@ impl Bench {
                 digits: options.precision,
             },
             classes: 1,
-            by_second: false,
             conduct: Conduct::default(),
         }
     }

@@ -294,7 +294,8 @@ impl Told {
 fn monitored(spec: &Spec) -> Result<Box<dyn Read>, String> {
     let server = reached(&spec.targets[0]).map_err(|failure| failure.to_string())?;
     match &server.target {
-        Target::Tcp(address) => {
+        Target::Tcp(_) | Target::Later(_) => {
+            let address = server.target.address().ok_or("no address")?;
             let stream = TcpStream::connect(address).map_err(|error| system_text(&error))?;
             let stream = begun(stream, spec)?;
             stream

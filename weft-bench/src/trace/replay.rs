@@ -269,7 +269,6 @@ fn plan(options: &Options, score: &Score, servers: &[crate::reach::Server]) -> P
         errors: ErrorReplies::Counted,
         scale: SCALE,
         classes: score.classes.len(),
-        by_second: false,
         conduct: Conduct {
             losses: Losses::Counted,
             lazy: true,
@@ -280,6 +279,7 @@ fn plan(options: &Options, score: &Score, servers: &[crate::reach::Server]) -> P
                 Duration::from_secs_f64(seconds) + spec.drain
             }),
             interval: Some(Duration::from_secs(1)),
+            ..Conduct::default()
         },
     }
 }

@@ -2,11 +2,12 @@
 
 use std::collections::{HashMap, HashSet};
 use std::process::Command;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 
 use crc::{CRC_16_XMODEM, Crc};
 
-use crate::native_server::Server;
+use crate::native_server::{Server, Store};
 use crate::program::{Ended, PROGRAM, run};
 
 /// Slots from here on belong to the second node, as both say at the beginning.
@@ -182,4 +183,83 @@ fn commands_go_where_their_tag_belongs() {
     let mut expected: Vec<String> = (1..=100).map(|number| format!("a:{number}")).collect();
     expected.sort();
     assert_eq!(keys, expected);
+}
+
+/// Slots from here on belong to a node that joins, of which the first two tell only when they are asked for one of them.
+const JOINED: u16 = 10_000;
+
+#[test]
+fn nodes_join_while_a_run_lasts() {
+    let ports = Arc::new(OnceLock::<[u16; 3]>::new());
+    let has_joined = Arc::new(AtomicBool::new(false));
+    let node = |me: usize| {
+        let (store, ports) = (Store::default(), Arc::clone(&ports));
+        let has_joined = Arc::clone(&has_joined);
+        Server::start(move |_, words| {
+            let ports = ports.get().unwrap();
+            if words[0] == b"CLUSTER" {
+                let range = |first: u16, last: u16, port: u16| {
+                    format!(
+                        "*3\r\n:{first}\r\n:{last}\r\n*3\r\n$9\r\n127.0.0.1\r\n:{port}\r\n$2\r\nid\r\n"
+                    )
+                };
+                let ranges = match has_joined.load(Ordering::SeqCst) {
+                    false => vec![range(0, TOLD - 1, ports[0]), range(TOLD, 16383, ports[1])],
+                    true => vec![
+                        range(0, TOLD - 1, ports[0]),
+                        range(TOLD, JOINED - 1, ports[1]),
+                        range(JOINED, 16383, ports[2]),
+                    ],
+                };
+                return Some(format!("*{}\r\n{}", ranges.len(), ranges.concat()).into_bytes());
+            }
+            let slot = slot(&words[1]);
+            let owner = usize::from(slot >= TOLD) + usize::from(slot >= JOINED);
+            if owner != me {
+                has_joined.store(true, Ordering::SeqCst);
+                return Some(format!("-MOVED {slot} 127.0.0.1:{}\r\n", ports[owner]).into_bytes());
+            }
+            Some(store.answer(words))
+        })
+    };
+    let nodes = [node(0), node(1), node(2)];
+    ports
+        .set([0, 1, 2].map(|me: usize| nodes[me].port))
+        .unwrap();
+    let mut command = Command::new(PROGRAM);
+    command
+        .args(["memtier", "--cluster-mode", "-s", "127.0.0.1", "-p"])
+        .arg(nodes[0].port.to_string())
+        .args([
+            "-c2",
+            "-t2",
+            "-n",
+            "allkeys",
+            "--run-count=2",
+            "--key-pattern=P:P",
+            "--key-minimum=1",
+            "--key-maximum=3000",
+            "--key-prefix=k",
+            "--ratio=1:0",
+            "--hide-histogram",
+            "--data-verify",
+        ]);
+    let ended = run(command, "");
+    // The node that joined is asked as well.
+    let verified = ": 3000 keys verified successfully, 0 absent, 0 with errors\n";
+    assert!(ended.errors.ends_with(verified), "{}", ended.errors);
+    let mut times: HashMap<String, usize> = HashMap::new();
+    for (node, words) in nodes.iter().enumerate().flat_map(|(node, server)| {
+        let sets = server.received_named("SET");
+        sets.into_iter().map(move |(_, words)| (node, words))
+    }) {
+        let slot = slot(words[1].as_bytes());
+        let owner = usize::from(slot >= TOLD) + usize::from(slot >= JOINED);
+        if node == owner {
+            *times.entry(words[1].clone()).or_default() += 1;
+        }
+    }
+    // Once in each run.
+    assert_eq!(times.len(), 3000);
+    assert!(times.values().all(|&times| times == 2));
 }

@@ -1,8 +1,8 @@
 //! What memtier mode reads from files and leaves in files, and what it sends besides requests.
 
-use std::net::UdpSocket;
+use std::net::{TcpListener, UdpSocket};
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
@@ -411,4 +411,155 @@ fn figures_go_to_statsd() {
     assert!(told.iter().all(|line| line.starts_with("memtier.r.")));
     assert!(told.contains(&"memtier.r.progress_pct:100.000000|g".to_owned()));
     assert_eq!(told.last().unwrap(), "memtier.r.progress_pct:0.000000|g");
+}
+
+#[test]
+fn every_second_of_every_line_has_its_figures() {
+    let server = Server::store();
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("report.json");
+    let json = format!("--json-out-file={}", path.display());
+    measured(
+        &server,
+        &[
+            "-c1",
+            "-t2",
+            "--test-time=2",
+            "--rate-limiting=50",
+            "--ratio=1:1",
+            "--hide-histogram",
+            "--print-percentiles=50,99.9",
+            &json,
+        ],
+    );
+    let report: serde_json::Value =
+        serde_json::from_str(&std::fs::read_to_string(&path).unwrap()).unwrap();
+    let stats = &report["ALL STATS"];
+    assert_eq!(stats["Runtime"]["Interrupted"], "false");
+    let series = |line: &str| stats[line]["Time-Serie"].as_object().unwrap();
+    let sum = |line: &str, field: &str| -> u64 {
+        let figures = series(line).values();
+        figures.map(|second| second[field].as_u64().unwrap()).sum()
+    };
+    for line in ["Sets", "Gets", "Totals"] {
+        assert_eq!(
+            Some(sum(line, "Count")),
+            stats[line]["Count"].as_u64(),
+            "{line}"
+        );
+        assert!(series(line).len() >= 2, "{line}");
+        let names: Vec<&str> = series(line)["1"]
+            .as_object()
+            .unwrap()
+            .keys()
+            .map(String::as_str)
+            .collect();
+        assert_eq!(
+            names,
+            [
+                "Bytes RX",
+                "Bytes TX",
+                "Count",
+                "Average Latency",
+                "Accumulated Latency",
+                "Min Latency",
+                "Max Latency",
+                "p50.00",
+                "p99.90",
+            ]
+        );
+        for second in series(line).values().filter(|second| second["Count"] != 0) {
+            let figure = |name: &str| second[name].as_f64().unwrap();
+            assert!(figure("p50.00") <= figure("p99.90"), "{second}");
+            // The histogram tells three digits.
+            assert!(
+                figure("p99.90") <= figure("Max Latency") * 1.002,
+                "{second}"
+            );
+            assert!(
+                figure("p50.00") * 1.002 >= figure("Min Latency"),
+                "{second}"
+            );
+        }
+    }
+    assert_eq!(
+        sum("Sets", "Count") + sum("Gets", "Count"),
+        sum("Totals", "Count")
+    );
+    assert_eq!(
+        sum("Sets", "Bytes TX") + sum("Gets", "Bytes TX"),
+        sum("Totals", "Bytes TX")
+    );
+    // What is never sent has its seconds too.
+    assert_eq!(
+        series("Waits")["0"],
+        serde_json::json!({"Bytes RX": 0, "Bytes TX": 0, "Count": 0})
+    );
+}
+
+#[test]
+fn an_interrupted_run_reports_what_it_has() {
+    let server = Server::store();
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("report.json");
+    let mut command = Command::new(PROGRAM);
+    command
+        .args(["memtier", "-s", "127.0.0.1", "-p"])
+        .arg(server.port.to_string())
+        .args([
+            "-c1",
+            "-t1",
+            "--test-time=600",
+            "--run-count=3",
+            "--print-all-runs",
+            "--hide-histogram",
+        ])
+        .arg(format!("--json-out-file={}", path.display()))
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    let child = command.spawn().unwrap();
+    server.wait_for(100);
+    let id = rustix::process::Pid::from_child(&child);
+    rustix::process::kill_process(id, rustix::process::Signal::INT).unwrap();
+    let ended = child.wait_with_output().unwrap();
+    let output = String::from_utf8(ended.stdout).unwrap();
+    let errors = String::from_utf8(ended.stderr).unwrap();
+    assert_eq!(ended.status.code(), Some(0), "{errors}");
+    assert!(
+        errors.contains("\n[RUN #1] Interrupted by user (Ctrl+C) after 0.")
+            && errors.ends_with(" secs, stopping threads...\n"),
+        "{errors}"
+    );
+    // No further run begins.
+    assert!(!errors.contains("[RUN #2]"), "{errors}");
+    assert!(output.contains("\nALL STATS\n"), "{output}");
+    let report: serde_json::Value =
+        serde_json::from_str(&std::fs::read_to_string(&path).unwrap()).unwrap();
+    let stats = &report["ALL STATS"];
+    assert_eq!(stats["Runtime"]["Interrupted"], "true");
+    let count = stats["Totals"]["Count"].as_u64().unwrap();
+    assert!(count >= 99, "{count}");
+    assert_eq!(
+        stats["Totals"]["Time-Serie"]["0"]["Count"].as_u64(),
+        Some(count)
+    );
+}
+
+/// A queue that is full takes no connection: the system goes on trying for minutes.
+#[test]
+fn connections_that_do_not_come_about_are_given_up() {
+    let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
+    // Room for the connection that finds the server, and for no other.
+    rustix::net::listen(&listener, 0).unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let mut command = Command::new(PROGRAM);
+    command
+        .args(["memtier", "-s", "127.0.0.1", "-p", &port.to_string()])
+        .args(["-c1", "-t1", "-n1", "--connection-timeout=1"]);
+    let ended = run(command, "");
+    assert_eq!(ended.code, Some(1));
+    let expected =
+        format!("memtier_benchmark: cannot connect to 127.0.0.1:{port}: Connection timed out\n");
+    assert!(ended.errors.ends_with(&expected), "{}", ended.errors);
 }

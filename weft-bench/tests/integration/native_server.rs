@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::io::{Read, Write};
 use std::net::TcpListener;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Condvar, Mutex};
 use std::thread;
 
 use weft_resp::{Reply, decode_reply};
@@ -15,10 +15,17 @@ use weft_resp::{Reply, decode_reply};
 /// A request: the connection's number and the words.
 pub type Request = (usize, Vec<String>);
 
+/// Requests, and word of those that come.
+#[derive(Default)]
+struct Log {
+    requests: Mutex<Vec<Request>>,
+    comes: Condvar,
+}
+
 /// A running server.
 pub struct Server {
     pub port: u16,
-    received: Arc<Mutex<Vec<Request>>>,
+    received: Arc<Log>,
 }
 
 impl Server {
@@ -28,7 +35,7 @@ impl Server {
     ) -> Server {
         let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
         let port = listener.local_addr().unwrap().port();
-        let received = Arc::new(Mutex::new(Vec::new()));
+        let received = Arc::new(Log::default());
         let log = Arc::clone(&received);
         let answer = Arc::new(answer);
         let connections = AtomicUsize::new(0);
@@ -42,7 +49,8 @@ impl Server {
                         let shown = words
                             .iter()
                             .map(|word| String::from_utf8_lossy(word).into_owned());
-                        log.lock().unwrap().push((number, shown.collect()));
+                        log.requests.lock().unwrap().push((number, shown.collect()));
+                        log.comes.notify_all();
                         answer(number, words)
                     });
                 });
@@ -59,7 +67,14 @@ impl Server {
 
     /// The requests so far, in the order of their arrival.
     pub fn received(&self) -> Vec<Request> {
-        self.received.lock().unwrap().clone()
+        self.received.requests.lock().unwrap().clone()
+    }
+
+    /// Waits until so many requests have come.
+    pub fn wait_for(&self, count: usize) {
+        let requests = self.received.requests.lock().unwrap();
+        let few = |requests: &mut Vec<Request>| requests.len() < count;
+        drop(self.received.comes.wait_while(requests, few).unwrap());
     }
 
     /// The requests so far with this name.
