@@ -126,7 +126,9 @@ mod tests {
         assert!(other.user_us >= 20_000);
         let spent_us = thread_time().user_us - before.user_us;
         assert!(spent_us < other.user_us, "{spent_us} {other:?}");
-        assert!(process_time().user_us >= other.user_us);
+        // How the kernel divides it between program and kernel is an estimate, which may differ; the sum is exact.
+        let whole = process_time();
+        assert!(whole.user_us + whole.system_us >= other.user_us + other.system_us);
     }
 
     #[test]

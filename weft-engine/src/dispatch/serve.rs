@@ -30,6 +30,8 @@ pub(super) fn serve<'k>(
     worker: &mut WorkerState,
     unit: &mut Unit<'k>,
 ) -> Vec<Served> {
+    // What has come to a key may have expired while the unit went on, as in Redis.
+    unit.read_time_anew();
     let mut served = Vec::new();
     let mut at = 0;
     while let Some(ready) = unit.ready(at) {

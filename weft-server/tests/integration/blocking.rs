@@ -127,6 +127,21 @@ fn every_request_of_a_pipeline_is_answered_in_its_turn() {
 }
 
 #[test]
+fn what_expires_before_the_transaction_ends_serves_nobody() {
+    let (server, mut control) = four_workers();
+    control.ask("DEBUG SET-ACTIVE-EXPIRE 0", "+OK\r\n");
+    let mut waiting = server.connect();
+    let started = Instant::now();
+    waiting.send("BLPOP k 1\r\n");
+    wait_for_blocked(&mut control, 1);
+    control.send("MULTI\r\nRPUSH k a\r\nPEXPIRE k 50\r\nDEBUG SLEEP 0.1\r\nEXEC\r\n");
+    control.expect(b"+OK\r\n+QUEUED\r\n+QUEUED\r\n+QUEUED\r\n*3\r\n:1\r\n:1\r\n+OK\r\n");
+    waiting.expect(b"*-1\r\n");
+    assert!(started.elapsed() >= Duration::from_secs(1));
+    control.ask("EXISTS k", ":0\r\n");
+}
+
+#[test]
 fn who_hangs_up_takes_nothing_and_is_gone_at_once() {
     let (server, mut control) = four_workers();
     for round in 0..20 {

@@ -138,6 +138,12 @@ fn nothing_wakes_a_server_whose_clients_are_silent() {
     expect_sleep(&server, "without clients");
 }
 
+fn wait_for_blocked(control: &mut Client, count: usize) {
+    while info_field(control, "blocked_clients") != count.to_string() {
+        thread::sleep(Duration::from_millis(10));
+    }
+}
+
 #[test]
 fn those_who_wait_for_data_wake_nobody() {
     let server = with_workers(&[]);
@@ -146,10 +152,12 @@ fn those_who_wait_for_data_wake_nobody() {
     for (number, client) in clients.iter_mut().enumerate() {
         let timeout = if number % 2 == 0 { 0 } else { 3600 };
         client.send(format!("BLPOP key{} common {timeout}\r\n", number % 100));
+        if number == 0 {
+            // The others, on other workers, might come before it.
+            wait_for_blocked(&mut control, 1);
+        }
     }
-    while info_field(&mut control, "blocked_clients") != CONNECTIONS.to_string() {
-        thread::sleep(Duration::from_millis(10));
-    }
+    wait_for_blocked(&mut control, CONNECTIONS);
     assert_eq!(info_field(&mut control, "total_blocking_keys"), "101");
     let timed = (CONNECTIONS / 2).to_string();
     assert_eq!(info_field(&mut control, "clients_in_timeout_table"), timed);

@@ -154,7 +154,12 @@ impl Unit<'_> {
         self.log.ready.clear();
     }
 
-    /// From here on the unit runs a command for a client that waited, at the same point in time.
+    /// The time that stood still goes on, up to now.
+    pub(in crate::dispatch) fn read_time_anew(&self) {
+        self.now.set(None);
+    }
+
+    /// From here on the unit runs a command for a client that waited, at the same point in time as others that are served.
     pub(in crate::dispatch) fn go_on_for(&mut self, database: usize, traceless: bool) {
         self.database = database;
         self.looked.set(false);
