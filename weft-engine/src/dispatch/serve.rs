@@ -50,7 +50,7 @@ fn serve_key<'k>(
     served: &mut Vec<Served>,
 ) {
     unit.go_on_for(ready.database, true);
-    let Some(key) = unit.latched_key(ready.position, &ready.name) else {
+    let Some(mut key) = unit.latched_key(ready.position, &ready.name) else {
         return;
     };
     let mut after = [0; Awaited::ALL.len()];
@@ -66,13 +66,21 @@ fn serve_key<'k>(
         };
         after[queue as usize] = ticket;
         let met = (kind.is_some() || wait.heeds_absence()) && wait.is_met(key.name, unit.look(key));
-        let reached = wait.feeds.is_none_or(|(argument, position)| {
-            let args = wait.args.args();
-            let name = args.get(argument).unwrap_or_default();
-            unit.latched_key(position, name).is_some()
-        });
-        debug_assert!(reached, "latches are complete before the first write");
-        if wait.is_open() && (!met || !reached || wait.client.is_doomed()) {
+        if wait.is_open() && (!met || wait.client.is_doomed()) {
+            continue;
+        }
+        if wait.is_open()
+            && let Some((_, fed)) = wait.feeds
+            && unit.latched_key(fed, &[]).is_none()
+        {
+            // Somebody before it has stopped waiting since the latches were chosen. What has been done is committed: the latches
+            // are taken anew, with its destination's, and whoever came in between may have changed everything.
+            unit.latch_also(fed);
+            let Some(again) = unit.latched_key(ready.position, &ready.name) else {
+                return;
+            };
+            key = again;
+            after = [0; Awaited::ALL.len()];
             continue;
         }
         unit.dequeue(key, queue, ticket);

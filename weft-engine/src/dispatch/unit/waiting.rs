@@ -224,6 +224,17 @@ impl Unit<'_> {
             .dequeue(database, kind, key.position, key.name, ticket);
     }
 
+    /// Takes one latch more, letting go of all others for a moment. Only when the unit has committed.
+    #[cold]
+    pub(in crate::dispatch) fn latch_also(&mut self, position: Position) {
+        let mut shards = self.latched_shards();
+        shards.push(self.engine.keyspace.shard_of(position));
+        shards.sort_unstable();
+        shards.dedup();
+        self.latch_many(&shards);
+        self.read_time_anew();
+    }
+
     /// The shards that are latched, in ascending order.
     pub(in crate::dispatch) fn latched_shards(&self) -> SmallVec<[usize; 16]> {
         match &self.access {
