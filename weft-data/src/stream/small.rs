@@ -133,22 +133,19 @@ pub(super) fn pack(stream: &Stream, bytes: &mut Vec<u8>) -> bool {
     bytes.clear();
     bytes.push(Kind::Stream.tag());
     bytes.extend_from_slice(&items);
-    let mut id = |id: Id| {
-        bytes.extend_from_slice(&id.ms.to_le_bytes());
-        bytes.extend_from_slice(&id.seq.to_le_bytes());
-    };
-    id(stream.last_id);
-    id(stream.max_removed);
+    push_id(bytes, stream.last_id);
+    push_id(bytes, stream.max_removed);
     bytes.extend_from_slice(&stream.added.to_le_bytes());
-    let mut id = |id: Id| {
-        bytes.extend_from_slice(&id.ms.to_le_bytes());
-        bytes.extend_from_slice(&id.seq.to_le_bytes());
-    };
-    id(node.map_or(Id::MIN, |node| node.base));
-    id(node.map_or(Id::MIN, |node| node.last));
+    push_id(bytes, node.map_or(Id::MIN, |node| node.base));
+    push_id(bytes, node.map_or(Id::MIN, |node| node.last));
     for part in [removed, listpack_bytes, names_end] {
         bytes.extend_from_slice(&part);
     }
     bytes.extend_from_slice(rest);
     true
+}
+
+fn push_id(bytes: &mut Vec<u8>, id: Id) {
+    bytes.extend_from_slice(&id.ms.to_le_bytes());
+    bytes.extend_from_slice(&id.seq.to_le_bytes());
 }

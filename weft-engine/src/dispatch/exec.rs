@@ -117,14 +117,8 @@ impl Run<'_, '_> {
         }
     }
 
-    /// Forgets all watched keys, with whatever latches are held.
     fn forget_watched(&mut self) {
-        let watched = self.client.take_watched();
-        if !watched.is_empty() {
-            let last = self.unit.unwatch(&watched, self.client.watcher());
-            self.worker.statistics().watched_keys.add(-(last as i64));
-            self.client.watcher().unmark();
-        }
+        self.unit.forget_watched(self.client, self.worker);
     }
 
     /// Runs what was queued, unless a watched key has changed.

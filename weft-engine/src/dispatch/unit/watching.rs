@@ -6,6 +6,7 @@ use weft_keyspace::{Keyspace, Watched, Watcher};
 
 use super::super::context::{Context, Key};
 use super::{Access, EventClass, Unit};
+use crate::client::Client;
 use crate::engine::{Engine, WorkerState};
 use crate::transaction::WatchedKey;
 
@@ -81,6 +82,22 @@ impl Unit<'_> {
     }
 }
 
+impl Unit<'_> {
+    /// Lets a client watch no keys any more, with whatever latches are held.
+    pub(in crate::dispatch) fn forget_watched(
+        &mut self,
+        client: &mut Client,
+        worker: &WorkerState,
+    ) {
+        let watched = client.take_watched();
+        if !watched.is_empty() {
+            let last = self.unwatch(&watched, client.watcher());
+            worker.statistics().watched_keys.add(-(last as i64));
+            client.watcher().unmark();
+        }
+    }
+}
+
 impl Context<'_, '_> {
     /// The client watches its keys from now on.
     pub(crate) fn watch_keys(&mut self) {
@@ -98,12 +115,7 @@ impl Context<'_, '_> {
 
     /// The client watches no keys any more. Not in a command with keys of its own: the latches may be others now.
     pub(crate) fn forget_watched_keys(&mut self) {
-        let watched = self.client.take_watched();
-        if !watched.is_empty() {
-            let last = self.unit.unwatch(&watched, self.client.watcher());
-            self.worker.statistics().watched_keys.add(-(last as i64));
-            self.client.watcher().unmark();
-        }
+        self.unit.forget_watched(self.client, self.worker);
     }
 }
 
